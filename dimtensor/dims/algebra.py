@@ -306,9 +306,16 @@ def find_dims(
         return dims
     if isinstance(keys, (Dim, str)) or not isinstance(keys, Iterable):
         return (find_dim(dims, keys, operation),)
+    if hasattr(keys, "sizes"):
+        larger = {"max": "maximum", "min": "minimum"}.get(operation)
+        raise DimError(
+            f"{operation} of one tensor takes dims after it, and is given another tensor",
+            hint=f"of two tensors, element by element: dt.{larger}(x, y)" if larger else None,
+        )
     found = tuple(find_dim(dims, key, operation) for key in keys)
     if len(set(found)) != len(found):
-        raise DimError(f"{operation}: a dim is named twice in {list(map(repr, found))}")
+        twice = next(dim for dim in found if found.count(dim) > 1)
+        raise DimError(f"{operation}: {twice._title} is named twice")
     return found
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -25,7 +25,7 @@ from dimtensor.dims.dates import (
     whole_periods,
 )
 from dimtensor.dims.dim import Dim, calendar_parts, extend_dim
-from dimtensor.errors import LabelError, printable
+from dimtensor.errors import LabelError, NoAttributeError, did_you_mean, printable
 from dimtensor.hooks import Hook
 
 if TYPE_CHECKING:
@@ -59,6 +59,13 @@ class CalendarParts:
 
     def __init__(self, dim: Dim):
         self._dim = dim
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            known = [each for each in dir(type(self)) if each[0] != "_"]
+            text = f"dates have no {name!r}" + did_you_mean(name, known)
+            raise NoAttributeError(text, name=name, obj=self)
 
     @printable
     def __repr__(self) -> str:

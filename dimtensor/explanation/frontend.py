@@ -28,7 +28,7 @@ from dimtensor.streams.stream import rows_of
 from dimtensor.tensor.autodiff import grad
 from dimtensor.tensor.core import DimTensor
 from dimtensor.tensor.handle import wrap
-from dimtensor.values.data import bind_data
+from dimtensor.values.data import as_mapping, bind_data
 
 if TYPE_CHECKING:
     from dimtensor.explanation.steps import Schedule
@@ -253,7 +253,7 @@ def _lengths(asked: _Asked, given: Mapping[Any, int]) -> Lengths:
         length = dim._bound_length(asked.binding)
         if length is not None:
             found[dim] = length
-    for key, value in given.items():
+    for key, value in as_mapping(given, "lengths").items():
         if isinstance(value, bool) or not isinstance(value, int) or value < 0:
             raise OptionError(f"the length of {key!r} is an integer of at least 0, not {value!r}")
         for variable in _meant(key, names, counts, dims):

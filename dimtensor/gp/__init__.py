@@ -3,6 +3,9 @@
 Points are the labels of a dim, or a tensor. Kernels are added, multiplied and scaled.
 """
 
+import sys
+from typing import NoReturn
+
 from dimtensor.dist.approximations.hilbert import HSGP
 from dimtensor.dist.approximations.inducing import InducingPoints
 from dimtensor.dist.approximations.state_space import StateSpace
@@ -24,6 +27,7 @@ from dimtensor.dist.processes.stationary import (
     RationalQuadratic,
     SquaredExponential,
 )
+from dimtensor.spellings import no_attribute
 
 __all__ = [
     "HSGP",
@@ -44,3 +48,8 @@ __all__ = [
     "White",
     "points",
 ]
+
+
+def __getattr__(name: str) -> NoReturn:
+    hint = "dt.gp.SquaredExponential(1.0)" if name in ("RBF", "ExpQuad") else None
+    raise no_attribute("gp", name, "dimtensor.gp", __all__, sys.modules[__name__], hint)

@@ -24,6 +24,9 @@ def valid_dtype(dtype: Any) -> str:
     DtypeError
         For any other; strings and datetimes are labels of dims, not elements of tensors.
     """
+    if hasattr(dtype, "coords"):  # a Dim
+        text = f"a dim stands in the place of a dtype: {dtype!r}"
+        raise DtypeError(text, hint="several dims are a list: dims=[row, col]")
     try:
         name = np.dtype(dtype).name
     except TypeError:

@@ -119,6 +119,8 @@ def _with_names(
 ) -> str | None:
     """Write the call with names for keyword-only arguments, in the given order."""
     by_name = [x for x, each in parameters.items() if each.kind is Parameter.KEYWORD_ONLY]
+    if name == "observe":
+        return "observe({y: values})"
     names = ["tune", "chains"] if name == "sample" else by_name  # as in PyMC
     rest = args[len(positional) :]
     if len(rest) > len(names):
@@ -178,6 +180,8 @@ def _own_words(
     if where == "Model" and option == "coords" and isinstance(given, Mapping):
         made = [f"{key} = dt.Dim({key!r}, coords={list(x)!r})" for key, x in given.items()]
         return f"labels belong to dims: {'; '.join(made)}"
+    if where == "Model" and option == "observed":
+        return told("rv", option)
     if where == "Dim":
         of = "length" if isinstance(given, int) else "coords"
         return f"its name is a string: dt.Dim({option!r}, {of}={given!r})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from dimtensor.errors import OptionError
+from dimtensor.errors import ArgumentError, OptionError
 from dimtensor.graph import Node, derivatives
 from dimtensor.graph.checking.differentiable import check_differentiable
 from dimtensor.tensor.handle import as_node, cast, wrap
@@ -19,8 +19,21 @@ def _many(wrt: Any) -> tuple[list[Node], bool]:
     if isinstance(wrt, (list, tuple)):
         if not wrt:
             raise OptionError("a derivative is taken with respect to at least one tensor")
-        return [as_node(x) for x in wrt], False
-    return [as_node(wrt)], True
+        return [_variable(x) for x in wrt], False
+    return [_variable(wrt)], True
+
+
+def _variable(x: Any) -> Node:
+    """Return what to differentiate by as a node.
+
+    Raises
+    ------
+    ArgumentError
+        If it is a name.
+    """
+    if isinstance(x, str):
+        raise ArgumentError(f"a derivative is taken by a tensor, and {x!r} is a name")
+    return as_node(x, what="what to differentiate by")
 
 
 def _gradients(y: Node, wrt: Sequence[Node], cotangent: Node | None) -> list[DimTensor]:

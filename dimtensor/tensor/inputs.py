@@ -15,6 +15,7 @@ from dimtensor.errors import ArgumentError, DimError, DtypeError, InputError, li
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs, InputAttrs
 from dimtensor.graph.dtypes import require_castable, valid_dtype
+from dimtensor.spellings import spelled
 from dimtensor.tensor.handle import labeled_operand, wrap
 from dimtensor.typing import DimsLike
 from dimtensor.values.admission import (
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 _UNNAMED = "label"  # name of the dim of the labels of data without a name
 
 
+@spelled("function")
 def tensor(
     name: str | None = None,
     dims: DimsLike = None,
@@ -92,6 +94,7 @@ def tensor(
     return wrap(make("input", (), attrs))
 
 
+@spelled("function")
 def scalar(name: str | None = None, dtype: DtypeLike = "float64") -> DimTensor:
     """Make a symbolic input without dims.
 

@@ -48,6 +48,12 @@ def require_pair(name: str, row: Dim, col: Dim) -> None:
     DimError
         If they are not.
     """
+    for each in (row, col):
+        if not isinstance(each, Dim):
+            raise DimError(
+                f"{name} takes the dims of rows and columns, not {each!r}",
+                hint=f"k = dt.Dim('k', length=3); dist.{name}(k, k.rename(), eta=1.0)",
+            )
     if row.length is None or row.length != col.length or row is col:
         raise DimError(f"{name} takes two dims of one known length, not {row!r} and {col!r}")
 

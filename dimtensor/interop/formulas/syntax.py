@@ -52,7 +52,10 @@ def parse(formula: str) -> Any:
     try:
         tree = parser.parse()
     except ParseError as error:
-        raise unreadable(formula, _stopped(parser)) from error
+        hint = None
+        if "~" not in formula and formula.count("=") == 1:
+            hint = f"a formula has a ~: {formula.replace('=', '~')}"
+        raise unreadable(formula, _stopped(parser), hint) from error
     if not parser.at_end():
         raise unreadable(formula, _stopped(parser), _remaining(formula, parser))
     return tree

@@ -29,6 +29,7 @@ from dimtensor.interop.formulas.tables import (
 from dimtensor.model.variables import named, rv
 from dimtensor.tensor.inputs import data as make_data
 from dimtensor.tensor.linalg.contract import dot
+from dimtensor.values.data import as_mapping
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -97,7 +98,7 @@ class FormulaTerms:
         self.table, self.design, self.obs = table, design, obs
         self.correlated = description.correlated
         self.splines = bound_splines(design, table)
-        self.priors = dict(priors)
+        self.priors = dict(as_mapping(priors, "priors"))
         self.made: dict[str, DimTensor] = {}
         self.factors: dict[str, tuple[Dim, list[str]]] = {}
         self.levels: dict[str, list[Any]] = {}

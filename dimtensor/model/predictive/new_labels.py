@@ -85,11 +85,14 @@ def _exchange(node: Node, value: Any, text: str) -> str | None:
     """Return the dims= that lets a value in, where a dim with labels refuses it."""
     import pandas as pd
 
-    own = [dim for dim in node.dims if dim.coords is not None and dim._title in text]
+    own = [dim for dim in node.dims if dim.length is not None and dim._title in text]
     kinds = node.categories
     if own:
         name = own[0]._short
         index = getattr(value, "indexes", {}).get(name, getattr(value, "index", None))
+        if own[0].coords is None and np.ndim(value) == 1:
+            new = f"length={np.shape(value)[0]}"
+            return f"other rows take another dim: dims={{{name}: dt.Dim({name!r}, {new})}}"
         if not isinstance(index, pd.Index):
             labels = f"range({np.shape(value)[0]})" if np.ndim(value) == 1 else "..."
         elif index.has_duplicates:

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, PadDim, find_dim, only_dim, refuse_ragged
-from dimtensor.errors import DimError, DtypeError, check_choice
+from dimtensor.errors import ArgumentError, DimError, DtypeError, check_choice
 from dimtensor.graph.dtypes import is_complex, promote
 from dimtensor.graph.printing.words import say
-from dimtensor.tensor.handle import require_float, wrap
+from dimtensor.tensor.handle import TensorHandle, require_float, wrap
 from dimtensor.tensor.positional.apply import apply
 
 if TYPE_CHECKING:
@@ -103,6 +103,11 @@ def convolve(
 
 
 def _weights_dim(x: DimTensor, weights: DimTensor, along: Dim, given: Dim | str | None) -> Dim:
+    if not isinstance(weights, TensorHandle):
+        raise ArgumentError(
+            f"convolve takes a tensor of weights along a dim, not {type(weights).__name__}",
+            hint="dt.data([0.5, 0.3, 0.2], dims=dt.Dim('lag', length=3))",
+        )
     if given is not None:
         return find_dim(weights.dims, given, "convolve, the weights")
     if along in weights.dims:

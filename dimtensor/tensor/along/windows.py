@@ -6,12 +6,19 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from functools import update_wrapper
 from types import FunctionType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
 from dimtensor.dims import Dim, Dims, NamedDim, dim_set, find_dim
-from dimtensor.errors import DimError, OptionError, listing, printable
+from dimtensor.errors import (
+    DimError,
+    NoAttributeError,
+    OptionError,
+    did_you_mean,
+    listing,
+    printable,
+)
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.places import positive_integer, reduced, taken_at
 from dimtensor.tensor.along.spans import Merge, Parts, combined
@@ -163,6 +170,13 @@ class Windows(WindowReductions):
     @abstractmethod
     def _squares(self, x: DimTensor, there: DimTensor) -> DimTensor:
         """Sum the squared distances from the mean of each window."""
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> NoReturn:
+            known = [each for each in dir(type(self)) if each[0] != "_"]
+            text = f"windows have no {name!r}" + did_you_mean(name, known)
+            raise NoAttributeError(text, name=name, obj=self)
 
     def _there(self) -> DimTensor:
         return elemwise("logical_not", elemwise("isnan", self._real))

@@ -15,7 +15,14 @@ from dimtensor.graph.rebuilding.batching import loop_attrs
 from dimtensor.graph.rebuilding.parents import at_positions
 from dimtensor.graph.regions import close, loop_nodes, placeholder
 from dimtensor.tensor.control.pytree import flatten, paths, unflatten
-from dimtensor.tensor.control.steps import Result, States, converted, output_nodes, trace
+from dimtensor.tensor.control.steps import (
+    Result,
+    States,
+    check_call,
+    converted,
+    output_nodes,
+    trace,
+)
 from dimtensor.tensor.control.streams import use_generators
 from dimtensor.tensor.handle import TensorHandle, as_node, wrap
 from dimtensor.tensor.ragged.layout import ragged_scan
@@ -32,6 +39,10 @@ def run_scan(
     inverse: Callable[..., Any] | None = None,
     truncate: int | None = None,
 ) -> tuple[Any, Any]:
+    check_call(name, "step", step, "state", "x")
+    if xs is None and any(getattr(x, "dims", ()) for x in flatten(init)[0]):
+        text = f"{name}: there is a start, and nothing to run over"
+        raise ArgumentError(text, hint=f"the start comes first: {name}(step, 0.0, x, dim=dim)")
     along, sequences, fill = along_dim(name, xs, dim)
     if along._within is not None:
         options = (reverse, checkpoint, inverse, truncate)
@@ -73,6 +84,7 @@ def run_cumulate(
     step: Callable[..., Any], init: Any, xs: Any, dim: Dim | str | None, **options: Any
 ) -> Any:
     """Run a loop for its states; the arguments are those of `cumulate`."""
+    check_call("dt.cumulate", "step", step, "state", "x")
 
     def both(state: Any, x: Any) -> tuple[Any, Any]:
         after = step(state, x)
@@ -86,6 +98,7 @@ def run_reduce(
     step: Callable[..., Any], init: Any, xs: Any, dim: Dim | str | None, **options: Any
 ) -> Any:
     """Run a loop for its last state; the arguments are those of `reduce`."""
+    check_call("dt.reduce", "step", step, "state", "x")
 
     def alone(state: Any, x: Any) -> tuple[Any, None]:
         return step(state, x), None

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from dimtensor.dims import Dim, Dims, dim_set, mask_keys, union, without
-from dimtensor.errors import DimError, DimtensorError, DtypeError, GraphError, LabelError
+from dimtensor.errors import (
+    ArgumentError,
+    DimError,
+    DimtensorError,
+    DtypeError,
+    GraphError,
+    LabelError,
+)
 from dimtensor.graph import Node
 from dimtensor.graph.dtypes import promote
 from dimtensor.graph.infer import describe
@@ -20,6 +28,28 @@ from dimtensor.tensor.control.pytree import TreeDef, flatten, leaves_like, paths
 from dimtensor.tensor.control.streams import TracedBody, check_returned, check_streams, traced
 from dimtensor.tensor.handle import as_node, cast, wrap
 from dimtensor.tuning import DTYPE_TRIALS
+
+
+def check_call(name: str, what: str, function: Any, *arguments: str) -> None:
+    """Check that a function of the user takes the arguments that it will be called with.
+
+    Raises
+    ------
+    ArgumentError
+        If it is none, or takes other arguments.
+    """
+    call = f"{what}({', '.join(arguments)})"
+    if not callable(function):
+        kind = type(function).__name__
+        raise ArgumentError(f"{name}: {what} is a function, called as {call}, and not {kind}")
+    try:
+        signature(function).bind(*arguments)
+    except TypeError as error:
+        raise ArgumentError(
+            f"{name}: {what} is called as {call}, and takes other arguments: {error}"
+        ) from None
+    except ValueError:  # a function of C, which has no signature
+        pass
 
 
 class Result(NamedTuple):

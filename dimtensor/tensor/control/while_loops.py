@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import dim_set
-from dimtensor.errors import DtypeError, OptionError
+from dimtensor.errors import DtypeError, GraphError, OptionError
 from dimtensor.graph import Node, make
 from dimtensor.graph.checkpoints import Checkpoints
 from dimtensor.graph.dtypes import is_integer
@@ -15,7 +15,7 @@ from dimtensor.graph.rebuilding.batching import loop_attrs, loop_outputs
 from dimtensor.graph.rebuilding.substitute import expand_node
 from dimtensor.graph.regions import close
 from dimtensor.tensor.control.scans import checkpoint_attrs
-from dimtensor.tensor.control.steps import Result, States, Traced, converted, trace
+from dimtensor.tensor.control.steps import Result, States, Traced, check_call, converted, trace
 from dimtensor.tensor.control.streams import check_streams, use_generators
 from dimtensor.tensor.handle import as_node, cast, constant, wrap
 
@@ -68,6 +68,8 @@ def while_loop(
         If the body adds dims to a state.
     DtypeError
         If the condition is not boolean, or the body narrows the dtype of a state.
+    GraphError
+        If the condition is always true, and there is no `max_steps`.
     OptionError
         If options of gradients contradict each other.
 
@@ -80,7 +82,9 @@ def while_loop(
     [1.414214, 3.0]
     """
     states = States(init, _WHILE)
-    holds = _condition_of(cond, states)
+    check_call(_WHILE, "cond", cond, "state")
+    check_call(_WHILE, "body", body, "state")
+    holds = _condition_of(cond, states, max_steps is None)
 
     def call(given: list[Node]) -> Result:
         after = states.after(body(states.fill(given)), given, "the body")
@@ -106,13 +110,20 @@ def while_loop(
     return states.fill(final), wrap(make("elemwise", (holds(final),), "logical_not"))
 
 
-def _condition_of(cond: Callable[..., Any], states: States) -> Callable[[Sequence[Node]], Node]:
+def _condition_of(
+    cond: Callable[..., Any], states: States, endless: bool
+) -> Callable[[Sequence[Node]], Node]:
     def holds(nodes: Sequence[Node]) -> Node:
         condition = as_node(cond(states.fill(nodes)), what=f"{_WHILE}: the condition")
         if condition.dtype != "bool":
             raise DtypeError(
                 f"{_WHILE}: a condition is boolean, {describe(condition)} is of {condition.dtype}",
                 hint="compare it with something, as in x > 0",
+            )
+        if endless and condition.kind == "constant" and condition.attrs.value:
+            raise GraphError(
+                f"{_WHILE}: the condition is always true, so that the loop never ends",
+                hint="compare the state: lambda state: state < 3, or max_steps=100",
             )
         return condition
 

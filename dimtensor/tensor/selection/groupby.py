@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, Never, NoReturn
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from dimtensor.dims.dates import PARTS, among_found, time_index
 from dimtensor.dims.product import check_combinations
 from dimtensor.errors import (
     DimError,
+    GraphError,
     InputError,
     LabelError,
     NoAttributeError,
@@ -161,6 +162,12 @@ class GroupBy(GroupArithmetic):
             )
         return self._back(result)
 
+    def __iter__(self) -> Never:
+        raise _no_groups()
+
+    def __getitem__(self, _: object) -> Never:
+        raise _no_groups()
+
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> NoReturn:
@@ -172,6 +179,14 @@ class GroupBy(GroupArithmetic):
     def __repr__(self) -> str:
         groups = ", ".join(map(repr, self._result_dims))
         return f"<GroupBy along {self._along!r} to {groups}>"
+
+
+def _no_groups() -> GraphError:
+    return GraphError(
+        "groups are reduced together, and not taken one by one",
+        hint="x.groupby(labels).mean() has a value for each group, which sel selects; elements of "
+        "one group are x.where(labels == 'a')",
+    )
 
 
 def _by_combinations(x: DimTensor, nodes: Sequence[Node]) -> str:
@@ -202,9 +217,13 @@ def _label_node(x: DimTensor, labels: Any, categories: Any) -> Node:
     if isinstance(labels, (Dim, str)):
         raise _no_labels(x, labels)
     if categories is not None and not isinstance(categories, Dim):
+        several = isinstance(categories, TensorHandle)
+        shown = "a tensor" if several else repr(categories)
         raise DimError(
-            f"groupby: categories are a Dim, the one of the groups, not {categories!r}",
-            hint="make one: dt.Dim(name, coords=[...])",
+            f"groupby: categories are a Dim, the one of the groups, not {shown}",
+            hint="to group by both, a list: x.groupby([y, z])"
+            if several
+            else "make one: dt.Dim(name, coords=[...])",
         )
     if isinstance(labels, (np.ndarray, list, tuple)):
         dim = x.dims[0]._short if len(x.dims) == 1 else "dim"

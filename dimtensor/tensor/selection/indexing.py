@@ -62,10 +62,11 @@ def gathered(
     if indexers is not None and not isinstance(indexers, Mapping):
         text = f"{what} takes dims by name or a dict from dims to {each}, not "
         dim = next((d._short for d in dims if d._short.isidentifier()), "dim")
-        simple = isinstance(indexers, (bool, int, float, str, slice, list))
-        shown = clipped(repr(indexers)) if simple else "..."
+        shown = clipped(repr(indexers)) if type(indexers).__module__ == "builtins" else "..."
         hint = f"x.{what}({dim}={shown}), or a dict: x.{what}({{{dim!r}: {shown}}})"
         raise DimError(text + type(indexers).__name__, hint=hint)
+    if twice := [x for x in kwargs if x in {getattr(k, "_short", k) for k in indexers or ()}]:
+        raise DimError(f"{what}: dim {twice[0]!r} is given twice, in the dict and by its name")
     return {**(indexers or {}), **kwargs}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -24,6 +24,7 @@ from dimtensor.errors import (
     ArgumentError,
     DimError,
     DimtensorError,
+    GraphError,
     InputError,
     LabelError,
     NoAttributeError,
@@ -47,9 +48,10 @@ if TYPE_CHECKING:
 class Frame(Mapping[str, Any]):
     """Columns of a table as tensors by name, made by :func:`frame`.
 
-    ``table["price"]`` or ``table.price`` is a column; the dim of a column of labels is
-    ``table.county.categories``. Methods are those of columns: ``table.price.mean()``. A column that
-    cannot be converted, for instance because a label is missing, raises its error when it is
+    ``table["price"]`` or ``table.price`` is a column, ``table[["price", "size"]]`` a table; the dim
+    of a column of labels is ``table.county.categories``. Methods are those of columns:
+    ``table.price.mean()``. A column that cannot be converted, for instance because a label is
+    missing, raises its error when it is
     accessed, so a table may have unusable columns.
 
     Attributes
@@ -62,7 +64,13 @@ class Frame(Mapping[str, Any]):
         self._columns = dict(columns)
         self.dims = dims
 
-    def __getitem__(self, name: str) -> DimTensor:
+    @overload
+    def __getitem__(self, name: str) -> DimTensor: ...
+    @overload
+    def __getitem__(self, name: list[str]) -> Frame: ...
+    def __getitem__(self, name: Any) -> Any:
+        if isinstance(name, list):
+            return Frame({each: self[each] for each in name}, self.dims)
         try:
             return _read(self._columns[name])
         except KeyError:
@@ -87,6 +95,14 @@ class Frame(Mapping[str, Any]):
                 obj=self,
             )
         raise AttributeError(f"the table has no column {name!r}", name=name, obj=self)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        if name not in ("_columns", "dims"):
+            raise GraphError(
+                f"a table keeps its columns, and {name!r} is not set",
+                hint="columns are changed before: dt.frame(df.assign(column=values), dims=...)",
+            )
+        object.__setattr__(self, name, value)
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._columns)

@@ -66,6 +66,12 @@ def interpolated(x: DimTensor, along: Dim, new: Any, method: Method) -> DimTenso
 def _as_dates(new: Any, known: Coords) -> Any:
     """Convert strings to dates if the known labels are dates."""
     dates = known.family in ("datetime", "zoned", "cftime")
+    numbers = [each for each in new if isinstance(each, (int, float))]
+    if dates and numbers:
+        raise LabelError(
+            f"interp: labels are dates, and these are numbers: {listing(numbers)}",
+            hint="write dates: x.interp(day='2020-01-15')",
+        )
     if not dates or not all(isinstance(each, str) for each in new):
         return new
     found = known.parsed(Coords(new), "interp")
