@@ -119,7 +119,7 @@ def _with_names(
 ) -> str | None:
     """Write the call with names for keyword-only arguments, in the given order."""
     by_name = [x for x, each in parameters.items() if each.kind is Parameter.KEYWORD_ONLY]
-    if name == "observe":
+    if name == "observe" and not isinstance(args[1], str):
         return "observe({y: values})"
     names = ["tune", "chains"] if name == "sample" else by_name  # as in PyMC
     rest = args[len(positional) :]

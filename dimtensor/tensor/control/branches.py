@@ -86,15 +86,18 @@ def if_else(  # type: ignore[misc]
     >>> root.eval().values.tolist()
     [2.0, -2.0]
     """
-    for function in (then_function, else_function):
+    called = None
+    if isinstance(condition, (bool, np.bool_)):
+        called = [then_function if condition else else_function]
+    for function in called or (then_function, else_function):
         if not callable(function):
             raise ArgumentError(
                 "dt.if_else takes a function for each case, and is given "
                 f"{type(function).__name__}",
                 hint="of values it is dt.where(condition, x, y)",
             )
-    if isinstance(condition, (bool, np.bool_)):
-        return (then_function if condition else else_function)(*args)
+    if called:
+        return called[0](*args)
     which = as_node(condition, what="dt.if_else: the condition")
     if which.dtype != "bool":
         raise DtypeError(

@@ -40,9 +40,6 @@ def run_scan(
     truncate: int | None = None,
 ) -> tuple[Any, Any]:
     check_call(name, "step", step, "state", "x")
-    if xs is None and any(getattr(x, "dims", ()) for x in flatten(init)[0]):
-        text = f"{name}: there is a start, and nothing to run over"
-        raise ArgumentError(text, hint=f"the start comes first: {name}(step, 0.0, x, dim=dim)")
     along, sequences, fill = along_dim(name, xs, dim)
     if along._within is not None:
         options = (reverse, checkpoint, inverse, truncate)
