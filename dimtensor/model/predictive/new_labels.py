@@ -91,8 +91,10 @@ def _exchange(node: Node, value: Any, text: str) -> str | None:
         name = own[0]._short
         index = getattr(value, "indexes", {}).get(name, getattr(value, "index", None))
         if own[0].coords is None and np.ndim(value) == 1:
-            new = f"length={np.shape(value)[0]}"
-            return f"other rows take another dim: dims={{{name}: dt.Dim({name!r}, {new})}}"
+            length = np.shape(value)[0]
+            return (
+                f"other rows take another dim: dims={{{name}: dt.Dim({name!r}, length={length})}}"
+            )
         if not isinstance(index, pd.Index):
             labels = f"range({np.shape(value)[0]})" if np.ndim(value) == 1 else "..."
         elif index.has_duplicates:
