@@ -374,7 +374,7 @@ def test_what_is_no_normal_density_of_a_vector():
 
 @pytest.mark.parametrize("how", ["sum", "lag", "relabel", "roll"])
 def test_vectors_that_means_mix_are_one_vector(how):
-    """They are normal over the product of the dims."""
+    """They are normal over the product of the dims; where a mean reads earlier ones, in a loop."""
     rng = np.random.default_rng(6)
     part = dt.Dim("part", length=3)
     cov = spread(rng, 3)
@@ -392,7 +392,9 @@ def test_vectors_that_means_mix_are_one_vector(how):
     y, seen = dt.rv("y", dist.Normal(mean, 0.7)), rng.normal(size=[d.length for d in order])
     fit = dt.Model(y, backend="python").observe({y: ([d._short for d in order], seen)})
     fit = fit.marginalize(f)
-    assert fit.elimination_order == "f: a Cholesky factor, g (2) × part (3) × g (2) × part (3)"
+    whole = "f: a Cholesky factor, g (2) × part (3) × g (2) × part (3)"
+    order = {"lag": "f: a loop along g, g (2) × 3 × 3"}.get(how, whole)
+    assert fit.elimination_order == order
     design = np.kron(across, np.eye(3))
     center, prior = np.tile([0.3, 0.0, -1.0], 2), np.kron(np.eye(2), cov)
     whole = design @ prior @ design.T + 0.49 * np.eye(seen.size)

@@ -165,9 +165,69 @@ def second_order(rng):
     }, [x]
 
 
+def noise_seen_twice(rng):
+    """Observations that depend on the noise of the states, beside an unknown start."""
+    x, x0 = dt.tensor("x", dims=[TIME, S]), dt.tensor("x0", dims=S)
+    f, c, v = 0.5 * rng.normal(size=(2, 2)), rng.normal(size=(2, 2)), covariance(rng)
+    series = dist.Series(
+        lambda before: (dist.MvNormal(moved(f, before), matrix(v)), lambda value: value),
+        x0, dim=TIME,
+    )  # fmt: skip
+    noise = x - moved(f, x.shift({TIME: 1}, fill_value=0.0))
+    y = dt.data(rng.normal(size=(N, 2)), dims=[TIME, S])
+    return {
+        "x0": dist.Normal(0.0, 1.0).logp(x0),
+        "x": series.logp(x),
+        "y": dist.MvNormal(x + moved(c, noise), matrix(covariance(rng))).logp(y),
+    }, [x, x0]
+
+
+def joint_noise(rng):
+    """One normal vector with the noise of observations and that of the following states."""
+    kind = dt.Dim("kind", coords=["state", "observation"])
+    e, v = (
+        dt.tensor("e", dims=[TIME, kind]),
+        dt.data(covariance(rng), dims=[kind, kind.rename()]),
+    )
+    level = dt.cumulate(lambda b, e: 0.9 * b + e, 0.2, e.sel(kind="state"), dim=TIME)
+    mean = level.shift({TIME: 1}, fill_value=0.2) + e.sel(kind="observation")
+    y = dt.data(rng.normal(size=N), dims=TIME)
+    return {"e": dist.MvNormal(0.0, v).logp(e), "y": dist.Normal(mean, 0.1).logp(y)}, [e]
+
+
+def late_outputs(rng):
+    """Outputs of a loop several positions late, which are not its state."""
+    noise, y = dt.tensor("noise", dims=TIME), dt.data(rng.normal(size=N), dims=TIME)
+    _, x = dt.scan(lambda b, e: (0.9 * b + e, 2.0 * b + e), 0.2, noise, dim=TIME)
+    late = [x.shift({TIME: by}, fill_value=0.2) for by in (1, 3)]
+    seen = dist.Normal(x + 0.5 * late[0] - 0.3 * late[1], 0.5)
+    return {"noise": dist.Normal(0.0, 0.7).logp(noise), "y": seen.logp(y)}, [noise]
+
+
+def late_states(rng):
+    """States of a loop two positions late."""
+    noise, y = dt.tensor("noise", dims=TIME), dt.data(rng.normal(size=N), dims=TIME)
+    x = dt.cumulate(lambda b, e: 0.9 * b + e, 0.2, noise, dim=TIME)
+    seen = dist.Normal(x + 0.5 * x.shift({TIME: 2}, fill_value=0.2), 0.5)
+    return {"noise": dist.Normal(0.0, 0.7).logp(noise), "y": seen.logp(y)}, [noise]
+
+
+def regression(rng):
+    """Values along the chain times a coefficient that is unknown, too."""
+    x, b, v = dt.tensor("x", dims=[TIME, S]), dt.tensor("b", dims=S), covariance(rng)
+    w, y = (dt.data(rng.normal(size=(N, 2)), dims=[TIME, S]) for _ in range(2))
+    walk = dist.RandomWalk(dist.MvNormal(0.0, matrix(v)), dim=TIME, start=dist.Normal(0.0, 2.0))
+    return {
+        "b": dist.Normal(0.0, 1.0).logp(b),
+        "x": walk.logp(x),
+        "y": dist.MvNormal(x + w * b, matrix(covariance(rng))).logp(y),
+    }, [x, b]
+
+
 MODELS = [
     vector_series, scalar_series, vector_walk, with_missing, innovations, noise_of_loop,
-    parts_that_add_up, second_order,
+    parts_that_add_up, second_order, noise_seen_twice, joint_noise, late_outputs, late_states,
+    regression,
 ]  # fmt: skip
 
 

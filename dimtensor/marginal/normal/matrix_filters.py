@@ -17,7 +17,14 @@ from dimtensor.marginal.normal.affine import NotQuadratic
 from dimtensor.marginal.normal.dense import NamedTerms
 from dimtensor.marginal.normal.kalman import Filtered, Shift, VectorDims, filter_step
 from dimtensor.marginal.normal.residuals import node_of_value
-from dimtensor.marginal.normal.slices import ChainReader, LoopState, NotAlongChain, Position
+from dimtensor.marginal.normal.slices import (
+    ChainReader,
+    Delayed,
+    LoopState,
+    NotAlongChain,
+    Position,
+    StartsLater,
+)
 from dimtensor.marginal.normal.state_space import BatchMixed, LocalTerm, PositionStep, StepBuilder
 from dimtensor.marginal.unknowns import Origins, StateDims, Unknown
 from dimtensor.tensor.autodiff import grad
@@ -120,11 +127,17 @@ class _Chain:
         self.order = max(
             [p.head + (p.dim is None) for p, _, _ in places if p.dim or p.head >= 0], default=0
         )
-        if self.order > MOST_EARLY or (time.length is not None and time.length < self.order):
-            raise NotAlongChain
         self.positions: dict[int | None, tuple[Position, list[LocalTerm]]] = {}
-        for at in [*range(-1, self.order), None]:
+        while not self.positions:
+            if self.order > MOST_EARLY or (time.length is not None and time.length < self.order):
+                raise NotAlongChain
+            try:
+                self.positions[None] = self._read(None)
+            except StartsLater:
+                self.order += 1
+        for at in range(-1, self.order):
             self.positions[at] = self._read(at)
+        self.delays = self._delays()
         self.lags = {
             u: max((key.by for key in self._keys() if isinstance(key, Lag) and key.unknown is u),
                    default=0)
@@ -135,7 +148,7 @@ class _Chain:
         }
         self.states = [LoopState(key, at) for key, node in self.loops.items()
                        for at in sorted(self.reader.dependent_states(node))]  # fmt: skip
-        if not any(self.lags.values()) and not self.states:
+        if not any(self.lags.values()) and not self.states and not self.delays:
             raise NotAlongChain
 
     def _read(self, at: int | None) -> tuple[Position, list[LocalTerm]]:
@@ -150,8 +163,27 @@ class _Chain:
                     mask = position.element((arange(self.time) < stop).node, self.time, 0)
             elif at < first or (stop is not None and at >= stop):
                 continue
-            found.append(LocalTerm(origins, position.value(node, place.head), mask))
+            value = position.value(node, place.head)
+            if any(self.reader.start_of(dim) is not None for dim in value.dims):
+                raise NotAlongChain
+            found.append(LocalTerm(origins, value, mask))
         return position, found
+
+    def _delays(self) -> dict[Node, int]:
+        """Return the longest delay of each output of a loop; evaluate these outputs everywhere."""
+        found: dict[Node, int] = {}
+        while True:
+            before = dict(found)
+            for position, _ in self.positions.values():
+                for x, by in position.delays.items():
+                    found[x] = max(by, found.get(x, 0))
+            if found == before:
+                return found
+            for at, (position, _) in self.positions.items():
+                for x in found:
+                    head = self.reader.place(x).head
+                    if at is None or at >= head:
+                        position.value(x, head)
 
     def _keys(self) -> Iterator[Hashable]:
         for at, (position, _) in self.positions.items():
@@ -161,6 +193,8 @@ class _Chain:
     def _dims(self, key: Hashable) -> Dims:
         if isinstance(key, LoopState):
             return self._init(key)[0].dims
+        if isinstance(key, Delayed):
+            return without(key.node.dims, [key.node.attrs.over])
         node = key.unknown.node if isinstance(key, Lag) else key.node  # type: ignore[attr-defined]
         return without(node.dims, [self.time])
 
@@ -179,6 +213,10 @@ class _Chain:
         used = set(self._keys())
         found += [u for u in self.constant if u in used]
         found += [s for s in self.states if at is None or self._init(s)[1] < at]
+        for x, delay in self.delays.items():
+            count = delay if at is None else min(delay, at - self.reader.place(x).head)
+            first = 1 if self.reader.carried(x) is None else 2
+            found += [Delayed(x, by) for by in range(first, count + 1)]
         return found
 
     def _after(self, at: int | None, variables: Sequence[Hashable]) -> dict[Hashable, Node]:
@@ -189,6 +227,9 @@ class _Chain:
             if isinstance(key, Lag):
                 node = key.unknown.node
                 found[key] = position.probe(Lag(key.unknown, key.by - 1), node, self._dims(key))
+            elif isinstance(key, Delayed):
+                head = self.reader.place(key.node).head
+                found[key] = position.value(key.node, head + key.by - 1)
             elif isinstance(key, LoopState):
                 found[key] = self._next_state(position, at, key)
             else:

@@ -31,6 +31,10 @@ class NotAlongChain(Exception):
     """Expression that cannot be read position by position."""
 
 
+class StartsLater(NotAlongChain):
+    """Expression whose first positions differ from the later ones, so a loop starts after them."""
+
+
 class ChainAlignment(NamedTuple):
     """Alignment of an expression with the chain.
 
@@ -52,6 +56,13 @@ class LoopState(NamedTuple):
 
     loop: tuple[Any, ...]
     number: int
+
+
+class Delayed(NamedTuple):
+    """Output of a loop in the log density, a number of positions before the current one."""
+
+    node: Node
+    by: int
 
 
 class ChainReader:
@@ -109,17 +120,20 @@ class ChainReader:
             return self._looped(node, found)
         dims = {place.dim for place in found.values() if place.dim is not None}
         fixed = [p.head for p in found.values() if p.dim is None]
+        if not dims and max(fixed) < 0:  # unknowns without the dim, times values along it
+            dims = {dim for dim in node.dims if self.start_of(dim) is not None}
         if len(dims) > 1 or (dims and max(fixed, default=-1) >= 0):
             raise NotAlongChain
         if not dims:
             return ChainAlignment(None, max(fixed))
         (dim,) = dims
+        heads = [p.head for p in found.values() if p.dim is not None]
         for at, place in found.items():
             if place.dim is not None and node.kind != "concat" and (
                 dim not in node.dims or not KINDS[node.kind].keeps_apart(node, at, dim)
             ):  # fmt: skip
                 raise NotAlongChain
-        return ChainAlignment(dim, max(p.head for p in found.values() if p.dim is not None))
+        return ChainAlignment(dim, max(heads, default=self.start_of(dim)))
 
     def _indexed(self, node: Node, place: ChainAlignment) -> ChainAlignment:
         item = next((item for item in node.attrs.items if item.dim is place.dim), None)
@@ -208,6 +222,12 @@ class ChainReader:
             self._dependent_states[key] = states
         return self._dependent_states[key]
 
+    def carried(self, node: Node) -> int | None:
+        """Return which state of a loop an output of it is after each step, or None."""
+        attrs = node.attrs
+        value, states = attrs.region.outputs[attrs.output], attrs.next_states[: attrs.n_states]
+        return states.index(value) if value in states else None
+
 
 def loop_key(node: Node) -> tuple[Any, ...]:
     """Return what the outputs of one loop have in common."""
@@ -241,6 +261,8 @@ class Position:
         Placeholders of states that depend on no unknown.
     loops : dict
         The node of each loop of which a step was taken, by key.
+    delays : dict of Node to int
+        By how many positions outputs of loops are read late, at most.
     """
 
     def __init__(self, reader: ChainReader, at: int | None, order: int):
@@ -249,6 +271,7 @@ class Position:
         self.sequences: dict[Node, Node] = {}
         self.plain: dict[LoopState, Node] = {}
         self.loops: dict[Any, Node] = {}
+        self.delays: dict[Node, int] = {}
         self._values: dict[tuple[Node, int], Node] = {}
         self._steps: dict[Any, tuple[Node, ...]] = {}
         self._elements: dict[tuple[Node, Dim, int], Node] = {}
@@ -373,15 +396,24 @@ class Position:
             now = self.order - back if self.at is None else self.at - back
             if end is None or now < end:
                 if not last and self.at is None:
-                    raise NotAlongChain
+                    raise StartsLater
                 return self.value(x, back + before, part)
             before = end
         raise AssertionError
 
     def _stepped(self, node: Node, back: int) -> Node:
-        """Return an output of the current step of a loop."""
-        if back != self.reader.place(node).head:
+        """Return an output of the current step of a loop, or of an earlier one."""
+        by = back - self.reader.place(node).head
+        if by < 0:
             raise NotAlongChain
+        if by:
+            self.delays[node] = max(by, self.delays.get(node, 0))
+            dims, number = without(node.dims, [node.attrs.over]), self.reader.carried(node)
+            if by == 1 and number is not None:
+                init = split_inputs(node.attrs, node.inputs).init[number]
+                before = self.probe(LoopState(loop_key(node), number), init, init.dims)
+                return expand_node(before, dims)
+            return self.probe(Delayed(node, by), node, dims)
         key = loop_key(node)
         if key not in self._steps:
             attrs, given = node.attrs, split_inputs(node.attrs, node.inputs)

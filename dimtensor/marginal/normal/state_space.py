@@ -112,6 +112,8 @@ def flattened(node: Node, dims: Dims) -> tuple[Node, Dim]:
 def joined(parts: Sequence[tuple[Node, Dim]], own: Dim) -> Any:
     """Concatenate expressions along a dim each, to a vector over a given dim."""
     parts = [(node, dim) for node, dim in parts if dim.length]
+    if not parts:
+        raise NotAlongChain
     if len(parts) == 1:
         ((node, dim),) = parts
         return wrap(relabel_node(node, (dim, own)))
