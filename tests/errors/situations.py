@@ -2782,3 +2782,10 @@ def prediction_along_a_dim_that_is_misspelled():
 def predictions_of_a_table():
     model, post = _with_rows()
     model.predict(post, pd.DataFrame({"x": [1.0], "of": ["USA"]}), seed=1)
+
+
+@building
+def autoregression_and_noise_of_other_lengths():
+    two = dt.Dim("two", length=2)
+    matrix = dt.eye(COUNTRY, COUNTRY.rename())
+    dt.linalg.solve_discrete_lyapunov(matrix, dt.eye(two, two.rename()))

@@ -28,6 +28,7 @@ from dimtensor.tensor.linalg.equations import solve_triangular as solve_triangul
 from dimtensor.tensor.linalg.equations import trace as trace
 from dimtensor.tensor.linalg.kronecker import kron as kron
 from dimtensor.tensor.linalg.kronecker import solve_kron as solve_kron
+from dimtensor.tensor.linalg.lyapunov import solve_discrete_lyapunov as solve_discrete_lyapunov
 from dimtensor.tensor.linalg.norms import norm as norm
 
 
