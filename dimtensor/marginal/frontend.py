@@ -15,6 +15,7 @@ from dimtensor.marginal.elimination import Elimination
 from dimtensor.marginal.factors import FactorReader
 from dimtensor.marginal.moves import StateReduction, log_sum
 from dimtensor.marginal.normal.dense import NamedTerms, integrate_densely
+from dimtensor.marginal.normal.diffuse import without_flat_densities
 from dimtensor.marginal.normal.information import InformationElimination, infinite_integral
 from dimtensor.marginal.normal.matrix_filters import MatrixFilter, integrate_by_filter
 from dimtensor.marginal.normal.quadratics import QuadraticReader, normal_unknown
@@ -179,7 +180,8 @@ class GaussianIntegral:
     """
 
     def __init__(self, named: NamedTerms, unknowns: Sequence[Unknown]):
-        self.terms, self.steps = list(named), list[Any]()
+        self.terms = [(origins, without_flat_densities(x)) for origins, x in named]
+        self.steps: list[Any] = []
         self.vectors: list[UnrolledLatent] = []
         left = list(unknowns)
         first: GraphError | None = None

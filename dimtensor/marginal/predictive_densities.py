@@ -80,6 +80,8 @@ def _from_matrices(
                 return None, "it depends on later elements of what is summed out"
             if at.dim is step.dim and at.head:
                 return None, "it depends on later elements of what is summed out"
+    if step.columns is not None:
+        return None, "its first elements have no density, as the start of the chain is flat"
     found = predictive_densities(step)
     for part in parts:
         if part.origins != {name}:

@@ -224,10 +224,38 @@ def regression(rng):
     }, [x, b]
 
 
+def flat_starts(rng):
+    """Trends of groups, the starts and a common coefficient of which have flat densities."""
+    g = dt.Dim("g", length=2)
+    level, slope = dt.tensor("level", dims=[TIME, g]), dt.tensor("slope", dims=[TIME, g])
+    b, w = dt.tensor("b", dims=g), dt.data(rng.normal(size=(N, 2)), dims=[TIME, g])
+    y, flat = dt.data(rng.normal(size=(N, 2)), dims=[TIME, g]), dist.Flat()
+    drift = slope.shift({TIME: 1}, fill_value=0.0)
+    return {
+        "b": flat.logp(b),
+        "slope": dist.GaussianRandomWalk(0.0, 0.3, dim=TIME, start=flat).logp(slope),
+        "level": dist.GaussianRandomWalk(drift, 0.5, dim=TIME, start=flat).logp(level),
+        "y": dist.Normal(level + w * b, 0.4).logp(y),
+    }, [b, slope, level]
+
+
+def flat_vector(rng):
+    """A vector autoregression whose start has a flat density, all seen in correlated noise."""
+    x, x0 = dt.tensor("x", dims=[TIME, S]), dt.tensor("x0", dims=S)
+    v, f = covariance(rng), rng.normal(size=(2, 2))
+    series = dist.Series(
+        lambda before: (dist.MvNormal(moved(f, before), matrix(v)), lambda value: value),
+        x0, dim=TIME,
+    )  # fmt: skip
+    seen = dist.MvNormal(x, matrix(covariance(rng)))
+    y = dt.data(rng.normal(size=(N, 2)), dims=[TIME, S])
+    return {"x0": dist.Flat().logp(x0), "x": series.logp(x), "y": seen.logp(y)}, [x, x0]
+
+
 MODELS = [
     vector_series, scalar_series, vector_walk, with_missing, innovations, noise_of_loop,
     parts_that_add_up, second_order, noise_seen_twice, joint_noise, late_outputs, late_states,
-    regression,
+    regression, flat_starts, flat_vector,
 ]  # fmt: skip
 
 
@@ -282,7 +310,9 @@ def test_one_step_ahead(late):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("model", [vector_series, with_missing], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "model", [vector_series, with_missing, flat_starts], ids=lambda f: f.__name__
+)
 def test_draws(model):
     terms, unknowns = model(np.random.default_rng(4))
     _, mean, expected = integral(terms, unknowns)

@@ -51,7 +51,9 @@ def seen(mean, sigma, y):
     return dt.where(there, dist.Normal(mean, sigma).logp(dt.data(y, dims=TIME)), 0.0)
 
 
-def test_local_linear_trend_with_seasons():
+@pytest.mark.parametrize("diffuse", [False, True])
+def test_local_linear_trend_with_seasons(diffuse):
+    """A flat start is a diffuse one: the factors are 1, where those of statsmodels are 1 / √2π."""
     y, sd = series(1, missing=(3, 7, 8)), [dt.scalar(name) for name in "abcd"]
     lag = dt.Dim("lag", length=3)
     first, season = dt.tensor("first", dims=lag), dt.tensor("season", dims=TIME)
@@ -65,6 +67,8 @@ def test_local_linear_trend_with_seasons():
         )
 
     drift, start = slope.shift({TIME: 1}, fill_value=0.0), dist.Normal(0.0, 10.0)
+    if diffuse:
+        y, start = y + 1000.0, dist.Flat()
     terms = {
         "first": start.logp(first),
         "season": dist.Series(seasons, first, dim=TIME).logp(season),
@@ -74,8 +78,11 @@ def test_local_linear_trend_with_seasons():
     }
 
     def expected(*values):
-        model = exact(statespace.UnobservedComponents(y, "lltrend", seasonal=4))
+        options = {"seasonal": 4, "use_exact_diffuse": diffuse}
+        model = exact(statespace.UnobservedComponents(y, "lltrend", **options))
         variance = np.square(np.array(values, dtype=float))
+        if diffuse:
+            return model.loglike(variance[[3, 0, 1, 2]]) + 2.5 * np.log(2.0 * np.pi)
         lags = np.array([[-1.0, -1.0, -1.0], [1.0, 0.0, 0.0], [0.0, 1.0, 0.0]])
         cov = np.zeros((5, 5))
         cov[:2, :2], cov[2:, 2:] = 100.0 * np.eye(2), 100.0 * lags @ lags.T

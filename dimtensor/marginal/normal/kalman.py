@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 from dimtensor.dims import Dim, RenamedDim
 from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.substitute import rebuild
-from dimtensor.tensor.constructors import eye
-from dimtensor.tensor.elementwise import log, square
+from dimtensor.tensor.constructors import arange, eye
+from dimtensor.tensor.elementwise import equal, log, square, where
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.linalg.contract import dot
 from dimtensor.tensor.linalg.decompositions import cholesky
@@ -47,17 +47,20 @@ class Affine:
     by_state, by_noise : DimTensor or None
         Matrices over the `own` dim of the results, and the `other` dim of the state or the noise;
         None for 0.
+    by_flat : DimTensor or None
+        Matrix for the flat elements of the step, until they are columns of the offset.
     offset : DimTensor
-        Over the `own` dim of the results.
+        Over the `own` dim of the results, and that of columns.
     """
 
     by_state: Any
     by_noise: Any
+    by_flat: Any
     offset: Any
 
     def mapped(self, known: Mapping[Node, Node]) -> Affine:
         """Substitute nodes in all expressions."""
-        parts = (self.by_state, self.by_noise, self.offset)
+        parts = (self.by_state, self.by_noise, self.by_flat, self.offset)
         found = iter(rebuild([x.node for x in parts if x is not None], known))
         return Affine(*(None if x is None else wrap(next(found)) for x in parts))
 
@@ -76,6 +79,9 @@ class LinearStep:
     move : Affine or None
         The next state, over the dims of `after`, which differ from those of the state.
     after : VectorDims or None
+    columns : VectorDims or None
+        The constant and the flat elements, which means are affine in; log densities are quadratic
+        forms of them.
     """
 
     state: VectorDims | None
@@ -84,6 +90,7 @@ class LinearStep:
     row: VectorDims | None
     move: Affine | None
     after: VectorDims | None
+    columns: VectorDims | None = None
 
     def mapped(self, known: Mapping[Node, Node]) -> LinearStep:
         """Substitute nodes in all expressions."""
@@ -134,6 +141,18 @@ class Filtered(NamedTuple):
     term: Any
 
 
+def constant_column(dim: Dim) -> Any:
+    """Return 1 for the column of the constant, and 0 for the others."""
+    return where(equal(arange(dim), 0), 1.0, 0.0)
+
+
+def in_constant_column(x: Any, columns: VectorDims | None) -> Any:
+    """Return a constant as a quadratic form of the columns."""
+    if columns is None:
+        return x
+    return x * constant_column(columns.own) * constant_column(columns.other)
+
+
 class _Conditional(NamedTuple):
     """Affine map given the rows: its mean, its coefficients less their gain, and the gain."""
 
@@ -166,9 +185,14 @@ def filter_step(
         found = Filtered(moved.mean, _covariance(step, moved, covariance), term)
     if shift.tilted is not None and shift.tilted_dims is not None:
         other, over = rows.given(shift.tilted), shift.tilted_dims
-        found = found._replace(term=term + dot(shift.weights, other.mean, dim=[over.own]))
+        linear = dot(shift.weights, other.mean, dim=[over.own])
+        if step.columns is not None:
+            linear = linear * constant_column(step.columns.other)
+        found = found._replace(term=term + linear)
         if moved is not None:
             cross = _cross(step, moved, other, covariance, shift.weights, over)
+            if cross is not None and step.columns is not None:
+                cross = cross * constant_column(step.columns.own)
             found = found._replace(mean=found.mean if cross is None else found.mean + cross)
     return found
 
@@ -177,12 +201,16 @@ class _ConditionedRows:
     """Rows of a step: their errors and covariance, and their log density."""
 
     def __init__(self, step: LinearStep, mean: Any, covariance: Any, shift: Shift):
-        self.step, self.state_mean, self.noise_mean = step, mean, shift.noise
+        self.step, self.state_mean = step, mean
+        self.noise_mean, moved = (
+            x if x is None or step.columns is None else x * constant_column(step.columns.own)
+            for x in (shift.noise, shift.rows)
+        )
         self.term: Any = 0.0
         rows, row, state, noise = step.rows, step.row, step.state, step.noise
         if rows is None:
             return
-        self.error = self._mean(rows) if shift.rows is None else self._mean(rows) + shift.rows
+        self.error = self._mean(rows) if moved is None else self._mean(rows) + moved
         self.by_state: Any = None  # covariance of the rows with the state, over its other dim
         spread: Any = 1.0 if row is None else eye(row.own, row.other)
         if rows.by_state is not None and state is not None:
@@ -192,13 +220,25 @@ class _ConditionedRows:
             spread = spread + _inner(rows.by_noise, rows.by_noise, noise.other, row)
         if row is None:
             self.spread, self.factor = spread, None
-            self.term = -0.5 * (log(spread) + square(self.error) / spread)
+            self.term = -0.5 * (self._product(self.error, spread) + self._constant(log(spread)))
             return
         self.pair = [row.own, row.other]
         self.factor = cholesky(spread, self.pair)
         white = solve_triangular(self.factor, self.error, self.pair)
         logs = log(diagonal(self.factor, self.pair)).sum(row.own)
-        self.term = -0.5 * square(white).sum(row.other) - logs
+        self.term = -0.5 * self._product(white, dim=row.other) - self._constant(logs)
+
+    def _product(self, error: Any, by: Any = None, dim: Dim | None = None) -> Any:
+        """Return the square of errors, or its quadratic form of the columns."""
+        columns = self.step.columns
+        if columns is None:
+            squares = square(error) if by is None else square(error) / by
+            return squares if dim is None else squares.sum(dim)
+        other = error.relabel(*columns)
+        return error / by * other if dim is None else dot(error, other, dim=[dim])
+
+    def _constant(self, x: Any) -> Any:
+        return in_constant_column(x, self.step.columns)
 
     def _mean(self, affine: Affine) -> Any:
         """Return the mean of an affine map of the state and noise."""

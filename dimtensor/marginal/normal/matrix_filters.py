@@ -8,14 +8,21 @@ from typing import Any
 
 from dimtensor.dims import Dim, Dims, SelDim, without
 from dimtensor.graph import Node, toposort
-from dimtensor.graph.rebuilding.substitute import expand_node, rebuild, relabel_node
+from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
 from dimtensor.graph.regions import split_inputs
 from dimtensor.marginal.chains import Lag
 from dimtensor.marginal.factors import FactorReader
 from dimtensor.marginal.moves import StepCost
 from dimtensor.marginal.normal.affine import NotQuadratic
 from dimtensor.marginal.normal.dense import NamedTerms
-from dimtensor.marginal.normal.kalman import Filtered, Shift, VectorDims, filter_step
+from dimtensor.marginal.normal.diffuse import with_columns, without_flat
+from dimtensor.marginal.normal.kalman import (
+    Filtered,
+    Shift,
+    VectorDims,
+    filter_step,
+    in_constant_column,
+)
 from dimtensor.marginal.normal.residuals import node_of_value
 from dimtensor.marginal.normal.slices import (
     ChainReader,
@@ -55,6 +62,8 @@ class MatrixFilter:
         The terms of the log density.
     plain : dict of LoopState to Node
         States of loops that depend on no unknown, before the loop.
+    columns : VectorDims or None
+        The constant and flat elements, if there are any.
     """
 
     eliminated: tuple[Unknown, ...]
@@ -64,6 +73,7 @@ class MatrixFilter:
     loop: PositionStep
     parts: tuple[tuple[Origins, Node], ...]
     plain: Mapping[LoopState, Node]
+    columns: VectorDims | None = None
 
     def __str__(self) -> str:
         names = ", ".join(unknown.name for unknown in self.eliminated)
@@ -266,13 +276,14 @@ class _Chain:
             step = self._built(at, None if at + 1 == self.order else at + 1, batch)
             known = {leaf: plain.get(state, self._init(state)[0])
                      for state, leaf in step.position.plain.items()}  # fmt: skip
-            step = mapped_step(step, known)
+            step = step.mapped(known)
             plain |= step.plain
             early.append(step)
         loop = self._built(None, None, batch)
         start = {s: plain.get(s, self._init(s)[0]) for s in loop.position.plain}
+        early, loop, columns = with_columns(early, loop, self.name)
         return MatrixFilter(tuple(self.unknowns), self.time, batch, tuple(early), loop,
-                            tuple(self.parts), start)  # fmt: skip
+                            tuple(self.parts), start, columns)  # fmt: skip
 
     def _built(self, at: int | None, following: int | None, batch: Dims) -> PositionStep:
         position, parts = self.positions[at]
@@ -283,21 +294,6 @@ class _Chain:
         hidden = frozenset(unknown.name for unknown in self.unknowns)
         plain = {s: position.next_states(position.loops[s.loop])[s.number] for s in position.plain}
         return StepBuilder(position, parts, new, state, after, batch, name).step(plain, hidden)
-
-
-def mapped_step(step: PositionStep, known: Mapping[Node, Node]) -> PositionStep:
-    """Substitute nodes in all expressions of a step."""
-    if not known:
-        return step
-    element_map = step.element_map and step.element_map.mapped(known)
-    constant, observed = (
-        wrap(x) for x in rebuild([node_of_value(x) for x in (step.constant, step.observed)], known)
-    )
-    plain = dict(zip(step.plain, rebuild(list(step.plain.values()), known), strict=True))
-    return replace(
-        step, linear=step.linear.mapped(known), constant=constant, observed=observed,
-        element_map=element_map, plain=plain,
-    )  # fmt: skip
 
 
 # -- running ---------------------------------------------------------------------------------------
@@ -328,13 +324,15 @@ def filtered(chain: MatrixFilter, shifts: Shifts | None = None) -> tuple[Any, li
     for number, step in enumerate(chain.early):
         shift = Shift() if shifts is None else shifts(step, False)
         found = filter_step(step.linear, mean, covariance, shift)
-        early.append(found.term + step.constant)
+        early.append(found.term + in_constant_column(step.constant, chain.columns))
         following = chain.early[number + 1] if number + 1 < len(chain.early) else chain.loop
         mean, covariance = _renamed(found, step.after.dims, following.state.dims)
     late = _looped(chain, mean, covariance, None if shifts is None else shifts(chain.loop, True))
     total: Any = late.sum(chain.loop.position.loop_dim)
     for term in early:
         total = total + term
+    if chain.columns is not None:
+        total = without_flat(total, chain.columns)
     return total, early, late
 
 
@@ -364,13 +362,13 @@ def _looped(chain: MatrixFilter, mean: Any, covariance: Any, shift: Shift | None
     def run(mean: Any, covariance: Any, plain: Sequence[Any], here: Mapping[str, Any]) -> Any:
         known = {leaf: here[str(n)].node for n, leaf in enumerate(leaves)}
         known |= {step.position.plain[s]: x.node for s, x in zip(own, plain, strict=True)}
-        now = mapped_step(step, known)
+        now = step.mapped(known)
         moved = same._replace(**{k: here[k] for k in ("noise", "rows", "weights") if k in here})
         if moved.tilted is not None:
             moved = moved._replace(tilted=now.element_map)
         found = filter_step(now.linear, mean, covariance, moved)
         after = [wrap(now.plain[s]) for s in own]
-        term = wrap(node_of_value(found.term + now.constant))
+        term = wrap(node_of_value(found.term + in_constant_column(now.constant, chain.columns)))
         return _renamed(found, step.after.dims, step.state.dims), after, term
 
     start = [wrap(chain.plain[s]) for s in own]

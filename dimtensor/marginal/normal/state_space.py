@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from dimtensor.dims import Dim, Dims, ProductDim, without
@@ -21,6 +21,7 @@ from dimtensor.marginal.normal.affine import AffineReader, NotQuadratic, Term
 from dimtensor.marginal.normal.inversion import NotInvertible, solve_residual
 from dimtensor.marginal.normal.kalman import Affine, LinearStep, VectorDims
 from dimtensor.marginal.normal.quadratics import number_of
+from dimtensor.marginal.normal.residuals import node_of_value
 from dimtensor.marginal.normal.slices import LoopState, NotAlongChain, Position
 from dimtensor.marginal.unknowns import Origins, Unknown
 from dimtensor.tensor.constructors import arange, zeros
@@ -143,6 +144,8 @@ class PositionStep:
     constant, observed : DimTensor or float
         Addend of the log density, and what observations add to it.
     state, noise, after : VectorLayout
+    flat : VectorLayout
+        New elements that no term determines.
     elements : VectorLayout
         The new elements of unknowns.
     element_map : Affine or None
@@ -158,10 +161,24 @@ class PositionStep:
     state: VectorLayout
     noise: VectorLayout
     after: VectorLayout
+    flat: VectorLayout
     elements: VectorLayout
     element_map: Affine | None
     position: Position
     plain: dict[LoopState, Node]
+
+    def mapped(self, known: Mapping[Node, Node]) -> PositionStep:
+        """Substitute nodes in all expressions."""
+        if not known:
+            return self
+        element_map = self.element_map and self.element_map.mapped(known)
+        nodes = [node_of_value(x) for x in (self.constant, self.observed)]
+        constant, observed = map(wrap, rebuild(nodes, known))
+        plain = dict(zip(self.plain, rebuild(list(self.plain.values()), known), strict=True))
+        return replace(
+            self, linear=self.linear.mapped(known), constant=constant, observed=observed,
+            element_map=element_map, plain=plain,
+        )  # fmt: skip
 
 
 class StepBuilder:
@@ -192,6 +209,7 @@ class StepBuilder:
         self.logs: list[Any] = []
         self.dtype = "float64"
         self.noises: dict[Unknown, Node] = {}
+        self.undetermined: list[Unknown] = []
         solutions = self._solutions()
         mixed = {dim for x in self.noises.values() for dim in without(batch, x.dims)}
         if mixed:
@@ -200,6 +218,8 @@ class StepBuilder:
         self.state = VectorLayout(f"state of {name}", core)
         noise_dims = {u: without(x.dims, batch) for u, x in self.noises.items()}
         self.noise = VectorLayout(f"noise of {name}", noise_dims)
+        flat_dims = {u: without(self._probe(u).dims, batch) for u in self.undetermined}
+        self.flat = VectorLayout(f"flat elements of {name}", flat_dims)
         self._substitute(solutions)
 
     def _key(self, unknown: Unknown) -> Hashable:
@@ -219,9 +239,12 @@ class StepBuilder:
         for unknown in self.new:
             probe = self._probe(unknown)
             solution = self._solution(unknown, probe, taken)
-            if solution is None:
+            if solution is not None:
+                found[probe] = solution
+            elif self.position.at is not None:
+                self.undetermined.append(unknown)
+            else:
                 raise NotAlongChain
-            found[probe] = solution
         done: dict[Node, Node] = {}
         while len(done) < len(found):
             ready = [
@@ -285,20 +308,24 @@ class StepBuilder:
     # -- in terms of one vector ------------------------------------------------------------------
 
     def _substitute(self, solutions: Mapping[Node, Node]) -> None:
-        """Express everything in terms of the vector of the state and the noise."""
-        count = self.state.count + self.noise.count
+        """Express everything in terms of the vector of the state, the noise and flat elements."""
+        blocks, count = list[tuple[VectorLayout, int]](), 0
+        for layout in (self.state, self.noise, self.flat):
+            blocks.append((layout, count))
+            count += layout.count
+        self.blocks = blocks
         self.whole = Dim(f"all of {self.name}", length=max(count, 1))
         self.vector = tensor(None, (*self.batch, self.whole), self.dtype)
         known: dict[Node, Node] = {}
-        for layout, start in ((self.state, 0), (self.noise, self.state.count)):
+        for layout, start in blocks:
             if layout.dims is None:
                 continue
             cut = self.vector.isel({self.whole: slice(start, start + layout.count)})
             (taken,) = without(cut.dims, self.batch)
             part = wrap(relabel_node(cut.node, (taken, layout.dims.own)))
             for key in layout.variables:
-                probe = (self.noises[key] if layout is self.noise
-                         else self.position.probes.get(key))  # fmt: skip
+                probe = (self.noises[key] if layout is self.noise else self._probe(key)
+                         if layout is self.flat else self.position.probes.get(key))  # fmt: skip
                 if probe is not None:
                     known[probe] = layout.part(part, key)
         found = rebuild(list(solutions.values()), known)
@@ -310,8 +337,8 @@ class StepBuilder:
         """Return an expression in terms of the vector."""
         return rebuild([node], self.known)[0]
 
-    def affine(self, node: Node, dims: Dims) -> tuple[Any, Any, Any, Dim]:
-        """Return the slopes by state and noise, and the offset, with dims flattened to one.
+    def affine(self, node: Node, dims: Dims) -> tuple[Any, Any, Any, Any, Dim]:
+        """Return the slopes by state, noise and flat elements, and the offset, over one dim.
 
         Raises
         ------
@@ -320,14 +347,14 @@ class StepBuilder:
         """
         if self.vector.node not in set(toposort([node])):
             flat, dim = flattened(node, dims)
-            return None, None, flat, dim
+            return None, None, None, flat, dim
         if not self.reader.is_affine(node):
             raise NotAlongChain
         mixed = [dim for dim in self.batch if dim not in self.reader.apart(node)]
         if mixed:
             raise BatchMixed(mixed)
         linear, slopes = self.reader.linear(node), list[Any]()
-        for layout, start in ((self.state, 0), (self.noise, self.state.count)):
+        for layout, start in self.blocks:
             if layout.dims is None:
                 slopes.append(None)
                 continue
@@ -338,15 +365,15 @@ class StepBuilder:
         flat, dim = flattened(rebuild([node], nothing)[0], dims)
         return (*slopes, flat, dim)
 
-    def stacked(self, found: Sequence[tuple[Any, Any, Any, Dim]], own: Dim) -> Affine:
+    def stacked(self, found: Sequence[tuple[Any, Any, Any, Any, Dim]], own: Dim) -> Affine:
         """Join affine maps along their dims."""
         columns: list[Any] = []
-        for at in range(3):
+        for at in range(4):
             if all(one[at] is None for one in found):
                 columns.append(None)
                 continue
             whole: list[Any] = [
-                (zeros(one[3]).node if one[at] is None else one[at], one[3]) for one in found
+                (zeros(one[4]).node if one[at] is None else one[at], one[4]) for one in found
             ]
             columns.append(joined(whole, own))
         return Affine(*columns)
@@ -379,11 +406,11 @@ class StepBuilder:
         total: Any = sum(priors, start=observed)
         if not found:
             return None, None, total, observed
-        if len(found) == 1 and found[0][3].length == 1:
+        if len(found) == 1 and found[0][4].length == 1:
             ((*columns, dim),) = found
             single = [x if x is None else wrap(x).isel({dim: 0}) for x in columns]
             return Affine(*single), None, total, observed
-        row = VectorDims.of(f"rows of {self.name}", sum(one[3].length or 0 for one in found))
+        row = VectorDims.of(f"rows of {self.name}", sum(one[4].length or 0 for one in found))
         return self.stacked(found, row.own), row, total, observed
 
     def _summed(self, node: Node, mask: Node | None) -> Any:
@@ -392,14 +419,14 @@ class StepBuilder:
         x = x.sum(list(beside)) if beside else x
         return x if mask is None else where(wrap(mask), x, 0.0)
 
-    def _row(self, term: Term, mask: Node | None) -> tuple[Any, Any, Any, Dim]:
+    def _row(self, term: Term, mask: Node | None) -> tuple[Any, Any, Any, Any, Dim]:
         dims = without(term.dims, self.batch)
-        by_state, by_noise, offset, dim = self.affine(term.affine, dims)
+        *columns, dim = self.affine(term.affine, dims)
         scale = precision_root(term)
         if not isinstance(scale, float):
             scale = wrap(flattened(expand_node(scale.node, dims), dims)[0])
         parts: list[Any] = []
-        for x in (by_state, by_noise, offset):
+        for x in columns:
             if x is None:
                 parts.append(None)
                 continue
@@ -425,8 +452,8 @@ class StepBuilder:
             found = [self.affine(self.known[self._probe(u)], own[u]) for u in self.new]
             element_map = self.stacked(found, elements.dims.own)
         return PositionStep(
-            linear, total, observed, self.state, self.noise, after, elements, element_map,
-            self.position, plain,
+            linear, total, observed, self.state, self.noise, after, self.flat, elements,
+            element_map, self.position, plain,
         )  # fmt: skip
 
 
