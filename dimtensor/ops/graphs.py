@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Mapping, Sequence
+import functools
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from typing import Any
 
 from pytensor.graph.basic import Apply, Constant, Variable
@@ -70,6 +71,67 @@ def nodes_of(graph: FunctionGraph, *kinds: type) -> list[Apply]:
         return found
     chosen = set(found)
     return [node for node in graph.toposort() if node in chosen]
+
+
+# what takes the place of a node's outputs; None keeps the node
+Rewritten = Variable | Sequence[Variable] | None
+
+
+def replace_nodes(
+    graph: FunctionGraph,
+    nodes: Iterable[Apply],
+    rewritten: Callable[[Apply], Rewritten],
+    reason: str,
+) -> bool:
+    """Replace nodes of a graph one after the other, and return whether any has changed.
+
+    Parameters
+    ----------
+    graph : FunctionGraph
+        It is changed.
+    nodes : iterable of Apply
+        Nodes that an earlier replacement has removed are skipped.
+    rewritten : callable
+        Gets a node; returns what takes the place of its outputs, or None to keep the node.
+    reason : str
+    """
+    changed = False
+    for node in nodes:
+        found = rewritten(node) if node in graph.apply_nodes else None
+        if found is None:
+            continue
+        results = [found] if isinstance(found, Variable) else found
+        for old, new in zip(node.outputs, results, strict=True):
+            graph.replace(old, old.type.filter_variable(new), reason=reason, import_missing=True)
+        changed = True
+    return changed
+
+
+def on_nodes(
+    *kinds: type,
+) -> Callable[[Callable[[Apply], Rewritten]], Callable[[FunctionGraph], bool]]:
+    """Make a step over a graph of a function that rewrites a node of some kinds.
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt
+    >>> @on_nodes(pt.exp.__class__)
+    ... def operands(node):
+    ...     return node.inputs[0] if node.op == pt.exp else None
+    >>> x = pt.dscalar("x")
+    >>> graph = FunctionGraph([x], [pt.log(pt.exp(x))], clone=False)
+    >>> operands(graph), [str(node.op) for node in graph.toposort()]
+    (True, ['Log'])
+    """
+
+    def decorate(function: Callable[[Apply], Rewritten]) -> Callable[[FunctionGraph], bool]:
+        @functools.wraps(function)
+        def step(graph: FunctionGraph) -> bool:
+            return replace_nodes(graph, nodes_of(graph, *kinds), function, function.__name__)
+
+        return step
+
+    return decorate
 
 
 def replace_variables(

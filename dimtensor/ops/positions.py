@@ -19,7 +19,6 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType
 from pytensor.graph.basic import Apply, Constant, Variable
-from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.op import Op
 from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.blockwise import Blockwise
@@ -32,7 +31,7 @@ from pytensor.tensor.subtensor import (
 
 from dimtensor.graph.dtypes import neutral_extreme
 from dimtensor.ops.differentiable import WithRules
-from dimtensor.ops.graphs import nodes_of
+from dimtensor.ops.graphs import on_nodes
 
 # the whole message of the IndexError of compiled loops
 NOTHING_TO_READ = "positions computed for an empty dim are outside of its length"
@@ -86,40 +85,38 @@ def without_empty(entries: Sequence[Any], shape: Sequence[int]) -> tuple[int, ..
     return tuple(found)
 
 
-def positions_of_masks(graph: FunctionGraph) -> None:
+@on_nodes(AdvancedSubtensor, AdvancedIncSubtensor)
+def positions_of_masks(node: Apply) -> Variable | None:
     """Replace masks that are known by the positions that they choose."""
-    for node in nodes_of(graph, AdvancedSubtensor, AdvancedIncSubtensor):
-        op = node.op
-        first = 1 if isinstance(op, AdvancedSubtensor) else 2
-        indices = indices_from_subtensor(node.inputs[first:], op.idx_list)
-        masks = [i for i in indices if getattr(i, "dtype", None) == "bool"]
-        if not masks or not all(isinstance(i, Constant) and i.data.ndim for i in masks):
-            continue
-        x = node.inputs[0]
-        written: list[Any] = []
-        lengths: list[int | None] = []
-        for i in indices:
-            if i in masks:
-                written += [pt.constant(at) for at in i.data.nonzero()]
-                lengths += i.data.shape
-            else:
-                written.append(i)
-                lengths.append(None)
-        lengths += [None] * (x.type.ndim - len(lengths))
-        pairs = zip(lengths, x.type.shape, strict=True)
-        if any(length not in (None, known) for length, known in pairs):
-            x = pt.specify_shape(x, lengths)
-        new = x[tuple(written)]
-        if first == 2:
-            new = inc_subtensor(
-                new,
-                _without_first_axes(node.inputs[1], new.type.ndim),
-                set_instead_of_inc=op.set_instead_of_inc,
-                ignore_duplicates=op.ignore_duplicates,
-            )
-        out = node.outputs[0]
-        new = out.type.filter_variable(new)
-        graph.replace(out, new, reason="positions_of_masks", import_missing=True)
+    op = node.op
+    first = 1 if isinstance(op, AdvancedSubtensor) else 2
+    indices = indices_from_subtensor(node.inputs[first:], op.idx_list)
+    masks = [i for i in indices if getattr(i, "dtype", None) == "bool"]
+    if not masks or not all(isinstance(i, Constant) and i.data.ndim for i in masks):
+        return None
+    x = node.inputs[0]
+    written: list[Any] = []
+    lengths: list[int | None] = []
+    for i in indices:
+        if i in masks:
+            written += [pt.constant(at) for at in i.data.nonzero()]
+            lengths += i.data.shape
+        else:
+            written.append(i)
+            lengths.append(None)
+    lengths += [None] * (x.type.ndim - len(lengths))
+    pairs = zip(lengths, x.type.shape, strict=True)
+    if any(length not in (None, known) for length, known in pairs):
+        x = pt.specify_shape(x, lengths)
+    new = x[tuple(written)]
+    if first == 2:
+        new = inc_subtensor(
+            new,
+            _without_first_axes(node.inputs[1], new.type.ndim),
+            set_instead_of_inc=op.set_instead_of_inc,
+            ignore_duplicates=op.ignore_duplicates,
+        )
+    return new
 
 
 def _without_first_axes(value: Variable, ndim: int) -> Variable:

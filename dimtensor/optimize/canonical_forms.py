@@ -11,7 +11,7 @@ from pytensor.compile.builders import OpFromGraph
 from pytensor.compile.mode import Mode, optdb
 from pytensor.compile.rewriting import inline_ofg_node
 from pytensor.conditional.op import IfElse
-from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.op import Op
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
@@ -41,7 +41,8 @@ from pytensor.tensor.subtensor import (
 from dimtensor.graph.dtypes import accumulator
 from dimtensor.ops import linalg as ours
 from dimtensor.ops.constants import integer_of
-from dimtensor.ops.graphs import nodes_of
+from dimtensor.ops.graphs import nodes_of, on_nodes
+from dimtensor.ops.slices import WHOLE
 from dimtensor.upstream.pytensor import compiled_in
 
 _BATCHED = (Blockwise, BlockwiseWithCoreShape)
@@ -49,32 +50,32 @@ _BATCHED = (Blockwise, BlockwiseWithCoreShape)
 
 def inline_graphs(graph: FunctionGraph) -> None:
     """Inline operations that are graphs of their own, whose derivatives have been taken."""
-    while nodes := [node for node in nodes_of(graph, OpFromGraph) if node.op.is_inline]:
-        for node in nodes:
-            pairs = list(zip(node.outputs, inline_ofg_node(node), strict=True))
-            graph.replace_all(pairs, reason="inline_graphs", import_missing=True)
+    while _inline(graph):  # the graphs of operations have such operations
+        pass
 
 
-def split_as_slices(graph: FunctionGraph) -> None:
+@on_nodes(OpFromGraph)
+def _inline(node: Apply) -> list[Variable] | None:
+    return inline_ofg_node(node) if node.op.is_inline else None
+
+
+@on_nodes(Split)
+def split_as_slices(node: Apply) -> list[Variable] | None:
     """Replace every split by slices.
 
     A slice is a view in a loop nest; PyTensor's split for numba takes ten seconds to compile. A
     split that does not fit is left to it: it has the error.
     """
-    for node in nodes_of(graph, Split):
-        x, sizes = node.inputs
-        known = _known_sizes(sizes)
-        length = x.type.shape[node.op.axis % x.type.ndim]
-        if known is not None and not _fits(known, length):
-            continue
-        if known is None or known.count(None) > 1:
-            slices = _computed_slices(sizes, len(node.outputs))
-        else:
-            slices = _slices(known)
-        before = (slice(None),) * (node.op.axis % x.type.ndim)
-        for part, output in zip(slices, node.outputs, strict=True):
-            taken = output.type.filter_variable(x[(*before, part)])
-            graph.replace(output, taken, reason="split_as_slices", import_missing=True)
+    x, sizes = node.inputs
+    known = _known_sizes(sizes)
+    axis = node.op.axis % x.type.ndim
+    if known is not None and not _fits(known, x.type.shape[axis]):
+        return None
+    if known is None or known.count(None) > 1:
+        slices = _computed_slices(sizes, len(node.outputs))
+    else:
+        slices = _slices(known)
+    return [x[(*(WHOLE,) * axis, part)] for part in slices]
 
 
 def _fits(sizes: Sequence[int | None], length: int | None) -> bool:
@@ -96,46 +97,43 @@ def _computed_slices(sizes: Variable, count: int) -> list[slice]:
     return [slice(start, stop) for start, stop in pairwise(stops)]
 
 
-def products_as_reductions(graph: FunctionGraph) -> None:
+@on_nodes(ProdWithoutZeros)
+def products_as_reductions(node: Apply) -> Variable:
     """Replace products that leave zeros out, which gradients of products are made of."""
-    for node in nodes_of(graph, ProdWithoutZeros):
-        x, out = node.inputs[0], node.outputs[0]
-        ones = pt.switch(pt.eq(x, 0), pt.ones((), x.type.dtype), x)
-        product = pt.prod(ones, axis=node.op.axis, dtype=out.type.dtype)
-        taken = out.type.filter_variable(product)
-        graph.replace(out, taken, reason="products_as_reductions")
+    x = node.inputs[0]
+    ones = pt.switch(pt.eq(x, 0), pt.ones((), x.type.dtype), x)
+    return pt.prod(ones, axis=node.op.axis, dtype=node.outputs[0].type.dtype)
 
 
-def accumulated_as_asked(graph: FunctionGraph) -> None:
+@on_nodes(CAReduce)
+def accumulated_as_asked(node: Apply) -> Variable | None:
     """Cast operands that are accumulated in another dtype than that of the result.
 
     PyTensor accumulates single precision in double precision by default. Kernels do the same for
     sums, see :mod:`dimtensor.kernels.passes.totals`; operands of products are cast.
     """
-    for node in nodes_of(graph, CAReduce):
-        (x,), (out,), dtype = node.inputs, node.outputs, node.op.acc_dtype
-        if isinstance(node.op.scalar_op, Mul) and dtype in (None, out.type.dtype):
-            dtype = accumulator(out.type.dtype)
-        if dtype in (None, out.type.dtype):
-            continue
-        reduced = node.op.clone(dtype=dtype, acc_dtype=dtype)(pt.cast(x, dtype))
-        taken = out.type.filter_variable(pt.cast(reduced, out.type.dtype))
-        graph.replace(out, taken, reason="accumulated_as_asked", import_missing=True)
+    (x,), (out,), dtype = node.inputs, node.outputs, node.op.acc_dtype
+    if isinstance(node.op.scalar_op, Mul) and dtype in (None, out.type.dtype):
+        dtype = accumulator(out.type.dtype)
+    if dtype in (None, out.type.dtype):
+        return None
+    reduced = node.op.clone(dtype=dtype, acc_dtype=dtype)(pt.cast(x, dtype))
+    return pt.cast(reduced, out.type.dtype)
 
 
-def updates_once(graph: FunctionGraph) -> None:
+@on_nodes(AdvancedIncSubtensor)
+def updates_once(node: Apply) -> Variable | None:
     """Replace updates that add once to an element, however often its position is given.
 
     They set it to the sum with what was there before.
     """
-    for node in nodes_of(graph, AdvancedIncSubtensor):
-        op = node.op
-        if op.ignore_duplicates and not op.set_instead_of_inc:
-            x, y, *positions = node.inputs
-            total = AdvancedSubtensor(op.idx_list)(x, *positions) + y
-            put = AdvancedIncSubtensor(op.idx_list, set_instead_of_inc=True)
-            updated = put(x, total.astype(x.type.dtype), *positions)
-            graph.replace(node.outputs[0], updated, reason="updates_once")
+    op = node.op
+    if not op.ignore_duplicates or op.set_instead_of_inc:
+        return None
+    x, y, *positions = node.inputs
+    total = AdvancedSubtensor(op.idx_list)(x, *positions) + y
+    put = AdvancedIncSubtensor(op.idx_list, set_instead_of_inc=True)
+    return put(x, total.astype(x.type.dtype), *positions)
 
 
 def _known_sizes(sizes: Variable) -> list[int | None] | None:
@@ -178,52 +176,27 @@ def _slices(sizes: Sequence[int | None]) -> list[slice]:
     return slices
 
 
-def solves_by_factors(graph: FunctionGraph) -> None:
+@on_nodes(*_BATCHED, Cholesky, CholeskySolve, Solve)
+def solves_by_factors(node: Apply) -> Variable | None:
     """Solve equations with positive definite matrices by their Cholesky factors, by triangles.
 
     Lower factors and triangles have rules, these solutions and upper factors have none.
     """
-    for node in nodes_of(graph, *_BATCHED, Cholesky, CholeskySolve, Solve):
-        core = getattr(node.op, "core_op", node.op)
-        if isinstance(core, Cholesky) and not core.lower:
-            # of the upper triangle, which is the lower one of the transpose
-            upper = Blockwise(Cholesky(lower=True))(node.inputs[0].mT).mT
-            out = node.outputs[0]
-            upper = out.type.filter_variable(upper)
-            graph.replace(out, upper, reason="solves_by_factors", import_missing=True)
-            continue
-        if isinstance(core, CholeskySolve):
-            factor, lower = node.inputs[0], core.lower
-        elif isinstance(core, Solve) and core.assume_a == "pos":
-            # the triangle that is read, of a matrix whose other one is its mirror image
-            a = node.inputs[0] if core.lower else node.inputs[0].mT
-            factor, lower = Blockwise(Cholesky(lower=True))(a), True
-        else:
-            continue
-        below, above = (factor, factor.mT) if lower else (factor.mT, factor)
-        half = Blockwise(SolveTriangular(lower=True, b_ndim=core.b_ndim))(below, node.inputs[1])
-        new = Blockwise(SolveTriangular(lower=False, b_ndim=core.b_ndim))(above, half)
-        out = node.outputs[0]
-        new = out.type.filter_variable(new)
-        graph.replace(out, new, reason="solves_by_factors", import_missing=True)
-
-
-def decompositions_as_ours(graph: FunctionGraph) -> None:
-    """Replace PyTensor's matrix operations by dimtensor's, which have kernel rules.
-
-    They give nan where PyTensor's raise: a sampler that proposes such a matrix rejects it.
-    """
-    for node in nodes_of(graph, *_BATCHED, *_AS_OURS):
-        core = getattr(node.op, "core_op", node.op)
-        make = _AS_OURS.get(type(core))
-        floats = all(v.type.dtype == node.inputs[0].type.dtype for v in node.outputs)
-        new_core = make(core) if make and len(node.inputs) == 1 and floats else None
-        if new_core is None:
-            continue
-        op = new_core if core is node.op else Blockwise(new_core)
-        new = op(node.inputs[0], return_list=True)
-        pairs = [(x, x.type.filter_variable(y)) for x, y in zip(node.outputs, new, strict=True)]
-        graph.replace_all(pairs, reason="decompositions_as_ours", import_missing=True)
+    core = getattr(node.op, "core_op", node.op)
+    if isinstance(core, Cholesky) and not core.lower:
+        # of the upper triangle, which is the lower one of the transpose
+        return Blockwise(Cholesky(lower=True))(node.inputs[0].mT).mT
+    if isinstance(core, CholeskySolve):
+        factor, lower = node.inputs[0], core.lower
+    elif isinstance(core, Solve) and core.assume_a == "pos":
+        # the triangle that is read, of a matrix whose other one is its mirror image
+        a = node.inputs[0] if core.lower else node.inputs[0].mT
+        factor, lower = Blockwise(Cholesky(lower=True))(a), True
+    else:
+        return None
+    below, above = (factor, factor.mT) if lower else (factor.mT, factor)
+    half = Blockwise(SolveTriangular(lower=True, b_ndim=core.b_ndim))(below, node.inputs[1])
+    return Blockwise(SolveTriangular(lower=False, b_ndim=core.b_ndim))(above, half)
 
 
 def _thin(core: Any) -> Op | None:
@@ -239,6 +212,22 @@ _AS_OURS: dict[type, Callable[[Any], Op | None]] = {
     SLogDet: lambda core: ours.SLogDet(),
     SVD: _thin,
 }
+
+
+@on_nodes(*_BATCHED, *_AS_OURS)
+def decompositions_as_ours(node: Apply) -> list[Variable] | None:
+    """Replace PyTensor's matrix operations by dimtensor's, which have kernel rules.
+
+    They give nan where PyTensor's raise: a sampler that proposes such a matrix rejects it.
+    """
+    core = getattr(node.op, "core_op", node.op)
+    make = _AS_OURS.get(type(core))
+    floats = all(v.type.dtype == node.inputs[0].type.dtype for v in node.outputs)
+    new_core = make(core) if make and len(node.inputs) == 1 and floats else None
+    if new_core is None:
+        return None
+    op = new_core if core is node.op else Blockwise(new_core)
+    return op(node.inputs[0], return_list=True)
 
 
 def conditionals_as_branches(graph: FunctionGraph) -> None:

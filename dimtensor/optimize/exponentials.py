@@ -27,7 +27,7 @@ from dimtensor.graph.dtypes import accumulator
 from dimtensor.ops.along import LogSumExp, ScaledSoftmax, Softmax
 from dimtensor.ops.constants import is_constant
 from dimtensor.ops.derivatives.flow import number
-from dimtensor.ops.graphs import nodes_of
+from dimtensor.ops.graphs import nodes_of, replace_nodes
 from dimtensor.ops.special import log1p_unit
 from dimtensor.optimize.rules.table import scalar_op
 from dimtensor.tuning import EXPONENT_RANGE
@@ -42,17 +42,18 @@ def write_out_exponentials(graph: FunctionGraph) -> None:
         It is changed.
     """
     known: dict[tuple[Variable, tuple[int, ...]], _Whole] = {}
-    for node in nodes_of(graph, LogSumExp, ScaledSoftmax, Softmax):
-        (out,), (x, *factor) = node.outputs, node.inputs
+
+    def written_out(node: Apply) -> Variable:
+        x, *factor = node.inputs
         key = x, node.op.axis
         if key not in known:
-            known[key] = _Whole(x, node.op.axis)
+            known[key] = _Whole(*key)
         if isinstance(node.op, Softmax):
-            new = known[key].log_softmax() if node.op.log else known[key].softmax()
-        else:
-            new = known[key].scaled_softmax(*factor) if factor else known[key].log_sum_exp()
-        new = out.type.filter_variable(new)
-        graph.replace(out, new, reason="write_out_exponentials", import_missing=True)
+            return known[key].log_softmax() if node.op.log else known[key].softmax()
+        return known[key].scaled_softmax(*factor) if factor else known[key].log_sum_exp()
+
+    nodes = nodes_of(graph, LogSumExp, ScaledSoftmax, Softmax)
+    replace_nodes(graph, nodes, written_out, "write_out_exponentials")
 
 
 def _is_end(largest: Variable) -> Variable:

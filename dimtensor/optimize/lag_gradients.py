@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import pytensor.tensor as pt
-from pytensor.graph.basic import Apply
-from pytensor.graph.fg import FunctionGraph
+from pytensor.graph.basic import Apply, Variable
 from pytensor.tensor.subtensor import IncSubtensor, Subtensor
 
 from dimtensor.ops.constants import is_zero
-from dimtensor.ops.graphs import nodes_of
+from dimtensor.ops.graphs import on_nodes
 from dimtensor.ops.slices import entries_of, is_known, parts_of
 
 
-def first_of_padded(graph: FunctionGraph) -> None:
+@on_nodes(Subtensor)
+def first_of_padded(node: Apply) -> Variable | None:
     """Read ``zeros[: n].inc(x)[:1]`` from x: it is the sum of ``x[:1]``, also if x is empty."""
-    for node in nodes_of(graph, Subtensor):
-        if _prefix(node) != 1:
-            continue
-        made = node.inputs[0].owner
-        if made is None or not isinstance(made.op, IncSubtensor) or not is_zero(made.inputs[0]):
-            continue
-        value = made.inputs[1]
-        if value.type.ndim != 1 or value.type.shape == (1,) or _prefix(made) == 0:
-            continue
-        first = pt.expand_dims(pt.sum(value[:1], dtype=value.type.dtype), 0)
-        out = node.outputs[0]
-        if first.type.dtype == out.type.dtype:
-            graph.replace(out, out.type.filter_variable(first), reason="first_of_padded")
+    made = node.inputs[0].owner
+    if made is None or not isinstance(made.op, IncSubtensor) or not is_zero(made.inputs[0]):
+        return None
+    value = made.inputs[1]
+    if value.type.ndim != 1 or value.type.shape == (1,):
+        return None
+    if value.type.dtype != node.outputs[0].type.dtype or _prefix(node) != 1 or _prefix(made) == 0:
+        return None
+    return pt.expand_dims(pt.sum(value[:1], dtype=value.type.dtype), 0)
 
 
 def _prefix(node: Apply) -> int:

@@ -17,7 +17,7 @@ from pytensor.scalar.basic import Mul
 from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.math import Sum
 
-from dimtensor.ops.graphs import nodes_of
+from dimtensor.ops.graphs import nodes_of, replace_nodes
 from dimtensor.tuning import LIBRARY_PRODUCT
 
 
@@ -45,10 +45,8 @@ def into_products(graph: FunctionGraph, least: int = LIBRARY_PRODUCT) -> None:
     >>> sorted({type(node.op).__name__ for node in graph.toposort()})
     ['DimShuffle', 'Dot']
     """
-    for node in nodes_of(graph, Sum):
-        product = _product(graph, node, least)
-        if product is not None:
-            graph.replace(node.outputs[0], product, reason="into_products", import_missing=True)
+    sums = nodes_of(graph, Sum)
+    replace_nodes(graph, sums, lambda node: _product(graph, node, least), "into_products")
 
 
 def _product(graph: FunctionGraph, node: Apply, least: int) -> Variable | None:

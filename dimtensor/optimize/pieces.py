@@ -14,7 +14,7 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.tensor.subtensor import IncSubtensor
 
 from dimtensor.graph.dtypes import is_complex, is_float
-from dimtensor.ops.graphs import nodes_of
+from dimtensor.ops.graphs import nodes_of, replace_nodes
 from dimtensor.ops.slices import entries_of, selected_positions
 from dimtensor.optimize.rules.selections import updates_of_zeros
 
@@ -39,11 +39,8 @@ def join_pieces(graph: FunctionGraph) -> None:
     >>> graph.outputs[0].owner.op
     Join(axis=0)
     """
-    for node in reversed(nodes_of(graph, IncSubtensor)):
-        if node in graph.apply_nodes:
-            joined = _joined(graph, node.outputs[0])
-            if joined is not None:
-                graph.replace(node.outputs[0], joined, reason="join_pieces", import_missing=True)
+    updates = reversed(nodes_of(graph, IncSubtensor))
+    replace_nodes(graph, updates, lambda node: _joined(graph, node.outputs[0]), "join_pieces")
 
 
 def _joined(graph: FunctionGraph, out: Variable) -> Variable | None:
@@ -64,7 +61,7 @@ def _joined(graph: FunctionGraph, out: Variable) -> Variable | None:
         parts += [*_zeros(out, axis, piece.places.start - end), piece.value]
         end = piece.places.stop
     parts += _zeros(out, axis, shape[axis] - end)
-    return out.type.filter_variable(pt.join(axis, *parts))
+    return pt.join(axis, *parts)
 
 
 def _zeros(like: Variable, axis: int, length: int) -> list[Variable]:

@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import Any, NamedTuple
 
-from pytensor.graph.basic import Variable
+from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.raise_op import CheckAndRaise
 
-from dimtensor.ops.graphs import nodes_of
+from dimtensor.ops.graphs import on_nodes
 from dimtensor.optimize.canonical_forms import (
     accumulated_as_asked,
     conditionals_as_branches,
@@ -75,10 +75,10 @@ def _has_costly_loops(target: Target) -> bool:
     return target.costly_loops
 
 
-def drop_assertions(graph: FunctionGraph) -> None:
+@on_nodes(CheckAndRaise)
+def drop_assertions(node: Apply) -> Variable:
     """Drop the assertions of a graph; the checks of a program are outputs."""
-    for node in nodes_of(graph, CheckAndRaise):
-        graph.replace(node.outputs[0], node.inputs[0], reason="drop_assertions")
+    return node.inputs[0]
 
 
 _RULES = OptimizerStep("rules", lambda graph, run: rewrite(graph, run.rules), _rewrites)

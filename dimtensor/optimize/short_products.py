@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 from pytensor.tensor.math import Sum
 
 from dimtensor.ops.along import ScaledSoftmax, Softmax
 from dimtensor.ops.facts import facts_of
-from dimtensor.ops.graphs import nodes_of
+from dimtensor.ops.graphs import on_nodes
 from dimtensor.optimize.rules import rewrite
 from dimtensor.optimize.short_axes import ShortAxisParts, joins, short_axes
 from dimtensor.tuning import UNROLLED_PRODUCT_LENGTH, UNROLLED_PRODUCTS
@@ -32,20 +32,17 @@ def write_out_short_products(graph: FunctionGraph) -> None:
     Only what is read row by row in memory is written out, and only where an element is cheap, since
     other sums may read the same elements. What is left is for `write_out_short_axes`.
     """
-    changed = False
-    for node in nodes_of(graph, Sum):
-        out = node.outputs[0]
-        if out.type.ndim != 1 or out.type.dtype != "float64":
-            continue
-        inside = _cheap_rows(node.inputs[0])
-        if inside:
-            new = out.type.filter_variable(
-                ShortAxisParts(inside, UNROLLED_PRODUCT_LENGTH).joined(node)
-            )
-            graph.replace(out, new, reason="short_products", import_missing=True)
-            changed = True
-    if changed:
+    if _short_products(graph):
         rewrite(graph)
+
+
+@on_nodes(Sum)
+def _short_products(node: Apply) -> Variable | None:
+    out = node.outputs[0]
+    if out.type.ndim != 1 or out.type.dtype != "float64":
+        return None
+    inside = _cheap_rows(node.inputs[0])
+    return ShortAxisParts(inside, UNROLLED_PRODUCT_LENGTH).joined(node) if inside else None
 
 
 def _cheap_rows(x: Variable) -> set[Variable]:

@@ -18,7 +18,7 @@ from pytensor.tensor.subtensor import AdvancedIncSubtensor
 
 from dimtensor.graph.dtypes import is_float
 from dimtensor.ops.constants import is_zero, number_of
-from dimtensor.ops.graphs import merge_equal, nodes_of
+from dimtensor.ops.graphs import merge_equal, nodes_of, replace_nodes
 from dimtensor.ops.loop.op import Scan
 from dimtensor.ops.loop.shapes import steps_that_run
 from dimtensor.ops.nodes import elementwise
@@ -42,54 +42,56 @@ def factor_sums(graph: FunctionGraph) -> None:
     or very small numbers are taken in another order. Of what is zero but where a mask is true the
     factors are taken out, too; where the mask is false everywhere, the sum is 0 whatever they are.
     """
-    changed = False
     known: _Known = {}
-    for node in nodes_of(graph, Sum, AdvancedIncSubtensor):
-        out = node.outputs[0]
-        summed = isinstance(node.op, Sum)
-        new = _sum_factored(node, known) if summed else _scatter_factored(graph, node)
-        if new is not None and out.type.is_super(new.type):
-            graph.replace(out, new, reason="factor_sums")
-            changed = True
-    if changed:
+
+    def factored(node: Apply) -> Variable | None:
+        is_sum = isinstance(node.op, Sum)
+        new = _sum_factored(node, known) if is_sum else _scatter_factored(graph, node)
+        return _of_type(node, new)
+
+    if replace_nodes(graph, nodes_of(graph, Sum, AdvancedIncSubtensor), factored, "factor_sums"):
         merge_equal(graph)
-    for node in nodes_of(graph, Sum):
-        _sum_at_once(graph, node)
-    _add_before_summing(graph)
+    sums = nodes_of(graph, Sum)
+    replace_nodes(graph, sums, lambda node: _summed_at_once(graph, node), "sum_at_once")
+    many = [node for node in graph.toposort() if _adds_many(node)]
+    if many:
+        extents = Extents(graph)
+        replace_nodes(
+            graph, many, lambda node: _added_before(graph, node, extents), "add_before_summing"
+        )
 
 
-def _add_before_summing(graph: FunctionGraph) -> None:
+def _of_type(node: Apply, new: Variable | None) -> Variable | None:
+    """Return what a node becomes if it has the type of its output, None otherwise."""
+    return new if new is not None and node.outputs[0].type.is_super(new.type) else None
+
+
+def _added_before(graph: FunctionGraph, node: Apply, extents: Extents) -> Variable | None:
     """Turn a sum of many sums over the same elements into one sum of sums of elements.
 
     The gradient by what many operations read is such a sum, perhaps of multiples. Each of its sums
     has an accumulator, and variables for what its blocks lose: many of them are most of a loop. A
     few are left as they are, since each can be added up in the loop that computes its elements.
     """
-    many = [node for node in graph.toposort() if _adds_many(node)]
-    extents = Extents(graph) if many else None
-    for node in many:
-        assert extents is not None
-        alike: dict[Any, list[tuple[int, Variable]]] = {}
-        for at, variable in enumerate(node.inputs):
-            number, total = _multiple(graph, variable)
-            summed = _only_sum(graph, total)
-            if summed is not None:
-                shuffle = None if total.owner is summed else total.owner.op
-                key = (summed.op, shuffle, *extents.of(summed.inputs[0]))
-                alike.setdefault(key, []).append((at, _times(number, summed.inputs[0])))
-        inputs = dict(enumerate(node.inputs))
-        for (op, shuffle, *_), members in alike.items():
-            if len(members) >= JOINED_SUMS:
-                total = op(pt.add(*(elements for _, elements in members)))
-                for at, _ in members:
-                    del inputs[at]
-                inputs[members[0][0]] = total if shuffle is None else shuffle(total)
-        if len(inputs) == len(node.inputs):
-            continue
-        terms = [inputs[at] for at in sorted(inputs)]
-        new = terms[0] if len(terms) == 1 else node.op(*terms)
-        if node.outputs[0].type.is_super(new.type):
-            graph.replace(node.outputs[0], new, reason="add_before_summing")
+    alike: dict[Any, list[tuple[int, Variable]]] = {}
+    for at, variable in enumerate(node.inputs):
+        number, total = _multiple(graph, variable)
+        summed = _only_sum(graph, total)
+        if summed is not None:
+            shuffle = None if total.owner is summed else total.owner.op
+            key = (summed.op, shuffle, *extents.of(summed.inputs[0]))
+            alike.setdefault(key, []).append((at, _times(number, summed.inputs[0])))
+    inputs = dict(enumerate(node.inputs))
+    for (op, shuffle, *_), members in alike.items():
+        if len(members) >= JOINED_SUMS:
+            total = op(pt.add(*(elements for _, elements in members)))
+            for at, _ in members:
+                del inputs[at]
+            inputs[members[0][0]] = total if shuffle is None else shuffle(total)
+    if len(inputs) == len(node.inputs):
+        return None
+    terms = [inputs[at] for at in sorted(inputs)]
+    return _of_type(node, terms[0] if len(terms) == 1 else node.op(*terms))
 
 
 def _adds_many(node: Apply) -> bool:
@@ -134,21 +136,20 @@ def _only_sum(graph: FunctionGraph, variable: Variable) -> Apply | None:
     return node if node.inputs[0].type.dtype == variable.type.dtype == "float64" else None
 
 
-def _sum_at_once(graph: FunctionGraph, node: Apply) -> None:
-    """Turn sums of a sum, which nothing else reads, into sums of what that is the sum of.
+def _summed_at_once(graph: FunctionGraph, node: Apply) -> Variable | None:
+    """Turn a sum of a sum, which only sums read, into a sum of what that is the sum of.
 
     They share its loop nest then, in which they add up each other's partial sums.
     """
-    readers = [client for client, _ in graph.clients[node.outputs[0]]]
-    if not 1 <= len(readers) <= SPLIT_REDUCTIONS or not all(isinstance(r.op, Sum) for r in readers):
-        return
-    x = node.inputs[0]
-    kept = kept_axes(node)
-    for reader in readers:
-        axes = set(range(x.type.ndim)) - {kept[axis] for axis in kept_axes(reader)}
-        new = Sum(axis=tuple(sorted(axes)), dtype=reader.op.dtype)(x)
-        if reader.outputs[0].type.is_super(new.type):
-            graph.replace(reader.outputs[0], new, reason="sum_at_once")
+    part = node.inputs[0].owner
+    if part is None or not isinstance(part.op, Sum):
+        return None
+    readers = [client for client, _ in graph.clients[part.outputs[0]]]
+    if len(readers) > SPLIT_REDUCTIONS or not all(isinstance(r.op, Sum) for r in readers):
+        return None
+    x, kept = part.inputs[0], kept_axes(part)
+    axes = set(range(x.type.ndim)) - {kept[axis] for axis in kept_axes(node)}
+    return _of_type(node, Sum(axis=tuple(sorted(axes)), dtype=node.op.dtype)(x))
 
 
 @dataclass

@@ -25,7 +25,7 @@ from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.subtensor import Subtensor
 from pytensor.tensor.type import TensorType
 
-from dimtensor.ops.graphs import nodes_of
+from dimtensor.ops.graphs import nodes_of, replace_variables
 from dimtensor.ops.loop.node import InputParts, ScanGraph, StateParts
 from dimtensor.ops.loop.op import Scan
 from dimtensor.optimize.lag_gradients import first_of_padded
@@ -91,7 +91,7 @@ def _absorb_elements(graph: FunctionGraph, node: Apply) -> None:
     if computed:
         parts.substitute(computed)
         parts.elements = [part for part in parts.elements if part.variable not in computed]
-        _replace(graph, parts, "absorb_elements")
+        replace_variables(graph, parts.build(), "absorb_elements")
 
 
 def _is_made(variable: Variable, stored: Collection[Variable]) -> bool:
@@ -109,12 +109,6 @@ def _take(parts: ScanGraph, leaves: list[Variable], known: dict[Variable, Variab
         scalar = pt.tensor(dtype=leaf.type.dtype, shape=())
         role.append(InputParts(leaf, scalar))
         known[leaf] = scalar
-
-
-def _replace(graph: FunctionGraph, parts: ScanGraph, reason: str) -> None:
-    for old, new in parts.build().items():
-        if old in graph.variables and old is not new:
-            graph.replace(old, new, reason=reason, import_missing=True)
 
 
 def _pieces_first(graph: FunctionGraph) -> None:
@@ -159,7 +153,7 @@ def _absorb(graph: FunctionGraph, node: Apply, cheap: bool) -> bool:
         totals[total] = state
     if not totals:
         return False
-    _replace(graph, parts, "absorb_sums")
+    replace_variables(graph, parts.build(), "absorb_sums")
     return True
 
 

@@ -7,6 +7,7 @@ import pytensor.tensor as pt
 import pytest
 from pytensor.graph.basic import Apply
 from pytensor.graph.fg import FunctionGraph
+from pytensor.tensor.basic import Split
 from pytensor.tensor.elemwise import CAReduce
 from pytensor.tensor.subtensor import Subtensor
 
@@ -17,6 +18,8 @@ from dimtensor.ops.graphs import (
     merge_equal,
     nodes_of,
     note_cotangent,
+    on_nodes,
+    replace_nodes,
     with_inputs,
 )
 from dimtensor.ops.interpret import Interpreter
@@ -141,3 +144,37 @@ def test_nodes_that_differ_in_the_sign_of_a_zero_are_not_merged():
     np.testing.assert_array_equal(found, expected)
     assert np.signbit(found[0]).tolist() == [False, False]
     assert np.signbit(found[1]).tolist() == [True, False]
+
+
+def test_all_outputs_of_a_node_are_replaced_and_keep_their_types():
+    x = pt.tensor("x", dtype="float64", shape=(5,))
+    first, second = pt.split(x, pt.lvector("sizes"), n_splits=2)
+
+    @on_nodes(Split)
+    def halves(node):
+        return [node.inputs[0][:3], node.inputs[0][3:]]
+
+    sizes = first.owner.inputs[1]
+    graph = FunctionGraph([x, sizes], [second * 2.0, first], clone=False)
+    types = [out.type for out in (first, second)]
+    assert halves(graph)
+    assert not nodes_of(graph, Split)
+    assert all(old.is_super(new.type) for old, new in zip(types, graph.outputs[::-1], strict=True))
+    values = Interpreter([x, sizes], graph.outputs)(np.arange(5.0), np.array([0, 0]))
+    assert [value.tolist() for value in values] == [[6.0, 8.0], [0.0, 1.0, 2.0]]
+    assert not halves(graph)
+
+
+def test_nodes_that_a_replacement_has_removed_are_skipped():
+    x = pt.dvector("x")
+    graph = FunctionGraph([x], [pt.exp(pt.exp(pt.exp(x)))], clone=False)
+    seen = []
+
+    def operand(node):
+        seen.append(node)
+        return node.inputs[0].owner.inputs[0] if len(seen) == 1 else None
+
+    nodes = graph.toposort()[::-1]
+    assert replace_nodes(graph, nodes, operand, "example")
+    assert seen == [nodes[0], nodes[2]]
+    assert graph.toposort() == [nodes[2]]

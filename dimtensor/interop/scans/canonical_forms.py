@@ -16,7 +16,7 @@ from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.shape import specify_shape
 from pytensor.tensor.special import LogSoftmax, Softmax
 
-from dimtensor.ops.graphs import nodes_of
+from dimtensor.ops.graphs import nodes_of, on_nodes
 from dimtensor.ops.positions import positions_of_masks
 from dimtensor.optimize.canonical_forms import (
     accumulated_as_asked,
@@ -55,53 +55,41 @@ def promise_lengths_of_splits(graph: FunctionGraph) -> None:
             graph.change_node_input(node, 0, specify_shape(x, lengths), reason="splits")
 
 
-def softmax_written_out(graph: FunctionGraph) -> None:
+@on_nodes(LogSoftmax, Softmax)
+def softmax_written_out(node: Apply) -> list[Variable]:
     """Replace softmax and its logarithm by exponentials and sums, which loop nests share."""
-    for node in nodes_of(graph, LogSoftmax, Softmax):
-        (new,) = node.op.build_inner_graph(*node.inputs)
-        out = node.outputs[0]
-        new = out.type.filter_variable(new)
-        graph.replace(out, new, reason="softmax_written_out", import_missing=True)
+    return node.op.build_inner_graph(*node.inputs)
 
 
-def composites_written_out(graph: FunctionGraph) -> None:
+@on_nodes(Elemwise)
+def composites_written_out(node: Apply) -> list[Variable] | None:
     """Replace what PyTensor has fused already, such as a third power, by its operations."""
-    for node in nodes_of(graph, Elemwise):
-        scalar = node.op.scalar_op
-        if isinstance(scalar, Composite):
-            found: dict[Variable, Variable] = dict(
-                zip(scalar.fgraph.inputs, node.inputs, strict=True)
-            )
-            for inner in scalar.fgraph.toposort():
-                operands = [
-                    pt.constant(v.data) if isinstance(v, Constant) else found[v]
-                    for v in inner.inputs
-                ]
-                results = Elemwise(inner.op)(*operands, return_list=True)
-                found.update(zip(inner.outputs, results, strict=True))
-            for old, v in zip(node.outputs, scalar.fgraph.outputs, strict=True):
-                new = old.type.filter_variable(found[v])
-                graph.replace(old, new, reason="composites_written_out", import_missing=True)
+    scalar = node.op.scalar_op
+    if not isinstance(scalar, Composite):
+        return None
+    found: dict[Variable, Variable] = dict(zip(scalar.fgraph.inputs, node.inputs, strict=True))
+    for inner in scalar.fgraph.toposort():
+        operands = [
+            pt.constant(v.data) if isinstance(v, Constant) else found[v] for v in inner.inputs
+        ]
+        results = Elemwise(inner.op)(*operands, return_list=True)
+        found.update(zip(inner.outputs, results, strict=True))
+    return [found[v] for v in scalar.fgraph.outputs]
 
 
-def parts_of_real_numbers(graph: FunctionGraph) -> None:
+@on_nodes(Elemwise)
+def parts_of_real_numbers(node: Apply) -> Variable | None:
     """Take real parts of real numbers as they are; numba knows none of bools."""
-    for node in nodes_of(graph, Elemwise):
-        if isinstance(node.op.scalar_op, (Real, Imag)):
-            (x,), (out,) = node.inputs, node.outputs
-            if x.type.dtype.startswith("complex"):
-                continue
-            new = x if isinstance(node.op.scalar_op, Real) else pt.zeros_like(x)
-            new = out.type.filter_variable(new)
-            graph.replace(out, new, reason="parts_of_real_numbers", import_missing=True)
+    x, scalar = node.inputs[0], node.op.scalar_op
+    if not isinstance(scalar, (Real, Imag)) or x.type.dtype.startswith("complex"):
+        return None
+    return x if isinstance(scalar, Real) else pt.zeros_like(x)
 
 
-def empty_as_zeros(graph: FunctionGraph) -> None:
+@on_nodes(AllocEmpty)
+def empty_as_zeros(node: Apply) -> Variable:
     """Replace arrays whose elements are written later by zeros."""
-    for node in nodes_of(graph, AllocEmpty):
-        out = node.outputs[0]
-        zeros = out.type.filter_variable(pt.zeros(node.inputs, dtype=out.type.dtype))
-        graph.replace(out, zeros, reason="empty_as_zeros", import_missing=True)
+    return pt.zeros(node.inputs, dtype=node.outputs[0].type.dtype)
 
 
 def conditionals_together(graph: FunctionGraph) -> None:

@@ -42,6 +42,7 @@ from dimtensor.kernels.ir.nodes import (
 from dimtensor.kernels.ir.walk import substituted
 from dimtensor.kernels.rules.calls import CallRule, new_scope, set_length
 from dimtensor.kernels.rules.elementwise import Kept, Place, Rows, counter
+from dimtensor.ops.graphs import on_nodes
 from dimtensor.ops.loop.conditional import Conditional, Shortcut
 from dimtensor.ops.loop.op import Loop, Scan
 from dimtensor.optimize.loops.tape import is_of_inner_steps, is_read_by_rows
@@ -466,10 +467,13 @@ def _branches(op: Any) -> list[FunctionGraph]:
         return [op.then_branch.unfreeze(), op.else_branch.unfreeze()]
     graphs = [branch.fgraph.unfreeze() for branch in (op.true_branch, op.false_branch)]
     for graph in graphs:
-        for node in graph.toposort():
-            if isinstance(node.op, DeepCopyOp):
-                graph.replace(node.outputs[0], node.inputs[0], reason="results_are_stored")
+        _without_copies(graph)
     return graphs
+
+
+@on_nodes(DeepCopyOp)
+def _without_copies(node: Apply) -> Variable:
+    return node.inputs[0]
 
 
 RULES: list[tuple[Any, CallRule]] = [

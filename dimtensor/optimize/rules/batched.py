@@ -9,7 +9,7 @@ from pytensor.graph.traversal import applys_between
 from pytensor.tensor.blockwise import Blockwise, BlockwiseWithCoreShape
 from pytensor.tensor.rewriting.shape import ShapeFeature
 
-from dimtensor.ops.graphs import nodes_of
+from dimtensor.ops.graphs import nodes_of, replace_nodes
 from dimtensor.optimize.rules.driver import Rewriting
 from dimtensor.optimize.rules.table import RULES
 
@@ -20,16 +20,16 @@ def with_core_shapes(graph: FunctionGraph) -> None:
     if not nodes:
         return
     rewriting = Rewriting(RULES)
-    for node in nodes:
+
+    def with_shapes(node: Apply) -> list[Variable] | None:
         shapes = _core_shapes(node)
         if any(isinstance(n.op, Blockwise) for n in applys_between(node.inputs, shapes)):
-            continue  # its shape is not known before it is computed
+            return None  # its shape is not known before it is computed
         shapes = rewriting.rewritten(shapes)
         op = BlockwiseWithCoreShape([*node.inputs, *shapes], node.outputs)
-        outputs = op(*node.inputs, *shapes, return_list=True)
-        graph.replace_all(
-            list(zip(node.outputs, outputs, strict=True)), reason="core", import_missing=True
-        )
+        return op(*node.inputs, *shapes, return_list=True)
+
+    replace_nodes(graph, nodes, with_shapes, "with_core_shapes")
 
 
 def _core_shapes(node: Apply) -> list[Variable]:
