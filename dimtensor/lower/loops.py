@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.basic import Variable
 
 from dimtensor.dims import Dim, Dims, depends_on_mask, mask_keys, without
 from dimtensor.errors import GraphError
@@ -21,6 +21,7 @@ from dimtensor.graph.regions import LoopAttrs, Region, split_inputs, stop_dims
 from dimtensor.graph.walk import with_regions
 from dimtensor.lower.context import Lowering, lowers, transpose
 from dimtensor.lower.layout.preferences import Estimates, Found, first, prefers
+from dimtensor.ops.constants import integer_of
 from dimtensor.ops.loop.spec import LoopOptions, StepGraph
 from dimtensor.tuning import CHECKPOINTED_STEPS, COPY
 
@@ -178,9 +179,10 @@ def _segments(ctx: Lowering, attrs: LoopAttrs, steps: Variable) -> Checkpoints |
     clears_room = ctx.options.target.clears_room
     if not (clears_room and ctx.in_steps and ctx.differentiates and attrs.stops):
         return None
-    if attrs.inverse or attrs.truncate is not None or not isinstance(steps, Constant):
+    known = integer_of(steps)
+    if attrs.inverse or attrs.truncate is not None or known is None:
         return None
-    return checkpoint_levels(2) if int(steps.data) >= CHECKPOINTED_STEPS else None
+    return checkpoint_levels(2) if known >= CHECKPOINTED_STEPS else None
 
 
 def _stand_in(ctx: Lowering, leaf: Node) -> Variable:

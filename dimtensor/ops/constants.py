@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import Any
 
 import numpy as np
-from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.scalar.basic import Cast, Second
 from pytensor.tensor.basic import Alloc, ScalarFromTensor, TensorFromScalar
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
@@ -65,6 +66,19 @@ def is_zero(variable: Variable) -> bool:
     if isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Cast):
         return is_zero(node.inputs[0])
     return isinstance(node.op, (Alloc, DimShuffle)) and is_zero(node.inputs[0])
+
+
+def follows(node: Apply, known: Container[Variable] = ()) -> bool:
+    """Return whether all operands of a node are constants or known.
+
+    Examples
+    --------
+    >>> import pytensor.tensor as pt
+    >>> x = pt.dvector("x")
+    >>> follows(pt.exp(x).owner), follows(pt.exp(x).owner, {x})
+    (False, True)
+    """
+    return all(isinstance(v, Constant) or v in known for v in node.inputs)
 
 
 def is_small_constant(variable: Variable) -> bool:

@@ -23,6 +23,7 @@ from pytensor.tensor.type_other import NoneConst
 from pytensor.tensor.variable import TensorVariable
 
 from dimtensor.caches import bounded
+from dimtensor.ops.constants import integer_of
 from dimtensor.ops.slices import slice_length
 
 
@@ -98,10 +99,9 @@ def _number(part: Any) -> int | None:
     """
     if part is None or isinstance(part, int):
         return part
-    if isinstance(part, Constant):
-        return int(part.data)
-    if isinstance(part, Variable) and part.owner is None:
-        return None
+    known = integer_of(part) if isinstance(part, Variable) else None
+    if known is not None or (isinstance(part, Variable) and part.owner is None):
+        return known
     raise _Unknown
 
 
@@ -226,8 +226,9 @@ def _measured(length: Variable) -> tuple[Variable | None, int]:
         return node.inputs[0], node.op.i
     if node is not None and isinstance(node.op, Subtensor) and node.op.idx_list == (0,):
         source, at = node.inputs[0].owner, node.inputs[1]
-        if source is not None and isinstance(source.op, Shape) and isinstance(at, Constant):
-            return source.inputs[0], int(at.data)
+        axis = integer_of(at)
+        if source is not None and isinstance(source.op, Shape) and axis is not None:
+            return source.inputs[0], axis
     return None, 0
 
 

@@ -20,6 +20,7 @@ from pytensor.tensor.subtensor import AdvancedIncSubtensor, AdvancedSubtensor, S
 from pytensor.tensor.type import TensorType
 
 from dimtensor.graph.dtypes import is_inexact
+from dimtensor.ops.constants import follows
 from dimtensor.ops.facts import facts_of
 from dimtensor.optimize.plan.axis_lengths import Axis
 from dimtensor.optimize.plan.plan import Plan
@@ -111,8 +112,7 @@ def lengths_are_known(graph: FunctionGraph) -> bool:
     """
     known: set[Variable] = set()
     for node in graph.toposort():
-        from_lengths = all(isinstance(v, Constant) or v in known for v in node.inputs)
-        if from_lengths or isinstance(node.op, (Shape, Shape_i)):
+        if follows(node, known) or isinstance(node.op, (Shape, Shape_i)):
             known.update(node.outputs)
         elif isinstance(node.op, Nonzero):
             return False
@@ -257,7 +257,7 @@ def _cost(node: Apply) -> int:
 
 def _follows(node: Apply, known: Collection[Variable]) -> bool:
     """Return whether a node computes arrays from constants and known variables."""
-    return all(isinstance(v, Constant) or v in known for v in node.inputs) and all(
+    return follows(node, known) and all(
         isinstance(v.type, (TensorType, ScalarType)) for v in (*node.inputs, *node.outputs)
     )
 

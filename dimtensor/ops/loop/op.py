@@ -9,12 +9,13 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.fg import FrozenFunctionGraph
 from pytensor.graph.op import HasInnerGraph, Op
 from pytensor.tensor.shape import Shape_i
 from pytensor.tensor.type import TensorType
 
+from dimtensor.ops.constants import integer_of
 from dimtensor.ops.differentiable import WithRules
 from dimtensor.ops.interpret import Interpreter
 from dimtensor.ops.loop.shapes import lengths_of, scan_shapes
@@ -219,7 +220,8 @@ class Scan(_LoopOp):
             ),
             *(v.type.filter_variable(x) for v, x in zip(captured, given.captured, strict=True)),
         ]
-        length = max(int(n_steps.data), 0) if isinstance(n_steps, Constant) else None
+        known = integer_of(n_steps)
+        length = None if known is None else max(known, 0)
         for number, x in enumerate(self.split_inputs(converted).sequences):
             if None not in (length, x.type.shape[0]) and x.type.shape[0] != length:
                 raise ValueError(
@@ -371,8 +373,9 @@ def _integer_scalar(x: Any) -> Variable:
     x = pt.as_tensor_variable(x)
     if x.type.ndim != 0 or np.dtype(x.type.dtype).kind not in "iu":
         raise TypeError(f"the number of steps is an integer scalar, not {x.type}")
-    if isinstance(x, Constant):
-        return pt.constant(int(x.data), dtype="int64")
+    known = integer_of(x)
+    if known is not None:
+        return pt.constant(known, dtype="int64")
     return x if x.type.dtype == "int64" else pt.cast(x, "int64")
 
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import Any
 
-from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.basic import Alloc
 from pytensor.tensor.subtensor import Subtensor
 
-from dimtensor.ops.constants import integer_of, is_small_constant
+from dimtensor.ops.constants import follows, integer_of, is_small_constant
 from dimtensor.ops.graphs import freeze, identities, merge_equal, nodes_of, replace_variables
 from dimtensor.ops.loop.conditional import Conditional
 from dimtensor.ops.loop.node import InputParts, ScanGraph
@@ -305,7 +305,7 @@ def _repeats_number(variable: Variable) -> bool:
     return (
         node is not None
         and isinstance(node.op, Alloc)
-        and all(isinstance(v, Constant) for v in node.inputs)
+        and follows(node)
         and is_small_constant(node.inputs[0])
     )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pytensor.conditional.op import IfElse
-from pytensor.graph.basic import Apply, Constant, Variable
+from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.traversal import ancestors, io_toposort
 from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.basic import Alloc, MakeVector, alloc
@@ -12,6 +12,7 @@ from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.type import TensorType
 
 from dimtensor.ops.batching import over_batch
+from dimtensor.ops.constants import follows
 from dimtensor.ops.graphs import identities, inputs_of, replaced
 from dimtensor.ops.loop.node import InputParts, ScanGraph
 from dimtensor.ops.loop.shapes import steps_that_run
@@ -32,7 +33,7 @@ def hoist(parts: ScanGraph) -> bool:
     fixed: set[Variable] = {part.variable for part in parts.captured}
     for node in nodes:
         if not any(v in moving for v in node.inputs) and _may_leave(node, parts.runs):
-            if all(isinstance(v, Constant) or v in fixed for v in node.inputs):
+            if follows(node, fixed):
                 fixed.update(node.outputs)
                 continue
         moving.update(node.outputs)

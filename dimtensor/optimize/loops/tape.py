@@ -24,6 +24,7 @@ from pytensor.tensor.elemwise import CAReduce, DimShuffle, Elemwise
 from pytensor.tensor.random.op import RandomVariable
 from pytensor.tensor.type import TensorType
 
+from dimtensor.ops.constants import follows
 from dimtensor.ops.facts import facts_of
 from dimtensor.ops.graphs import bound, freeze, inputs_of, nodes_of, replace_variables
 from dimtensor.ops.loop.node import InputParts, ScanGraph, Trace
@@ -203,7 +204,7 @@ def _known(before: ScanGraph, after: ScanGraph, inner: bool) -> dict[Variable, V
             continue
         if isinstance(node.op, Scan) and not (readers and _is_kept(node, before, readers)):
             continue
-        if not all(v in known or isinstance(v, Constant) for v in node.inputs):
+        if not follows(node, known):
             continue
         first_made = made.get(key_of(node, [known.get(v, v) for v in node.inputs]))
         if first_made is not None:

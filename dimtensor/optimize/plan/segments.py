@@ -14,6 +14,7 @@ from pytensor.tensor.basic import ARange
 from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.subtensor import AdvancedIncSubtensor, AdvancedSubtensor
 
+from dimtensor.ops.constants import integer_of
 from dimtensor.ops.positions import GroupExtreme, OwnerOf
 from dimtensor.optimize.plan.axis_lengths import Axis, Extents
 from dimtensor.optimize.plan.signatures import core_op
@@ -38,7 +39,7 @@ def is_segmented(node: Apply) -> bool:
     places = node.inputs[1].owner
     if places is None or not isinstance(places.op, ARange):
         return False
-    return _is_number(places.inputs[0], 0) and _is_number(places.inputs[2], 1)
+    return integer_of(places.inputs[0]) == 0 and integer_of(places.inputs[2]) == 1
 
 
 def is_only_looked_up(graph: FunctionGraph, positions: Variable) -> bool:
@@ -55,7 +56,3 @@ def _looks_up(node: Apply, number: int) -> bool:
     if isinstance(node.op, (AdvancedSubtensor, AdvancedIncSubtensor)):
         return number > isinstance(node.op, AdvancedIncSubtensor)
     return isinstance(core_op(node), GroupExtreme)
-
-
-def _is_number(variable: Variable, value: int) -> bool:
-    return isinstance(variable, Constant) and variable.data == value

@@ -11,6 +11,7 @@ from pytensor.tensor.elemwise import Elemwise
 from pytensor.tensor.shape import Shape_i
 from pytensor.tensor.type import TensorType
 
+from dimtensor.ops.constants import follows
 from dimtensor.ops.graphs import computation, set_outputs, with_inputs
 from dimtensor.optimize.rules.constants import folded
 from dimtensor.optimize.rules.lengths import source_of_length
@@ -171,9 +172,7 @@ class Rewriting:
         return self._constants.setdefault(signature(variable), variable)
 
     def _folded(self, node: Apply) -> list[Variable] | None:
-        if not all(isinstance(v, Constant) for v in node.inputs):
-            return None
-        return folded(node)
+        return folded(node) if follows(node) else None
 
     def length(self, variable: Variable, axis: int) -> Variable | int:
         """Return the length of an axis, from the variable that is cheapest to compute."""

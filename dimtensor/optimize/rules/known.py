@@ -23,6 +23,7 @@ from pytensor.tensor.random.op import RNGConsumerOp
 from pytensor.tensor.subtensor import AdvancedIncSubtensor, AdvancedSubtensor
 from pytensor.tensor.type import DenseTensorType
 
+from dimtensor.ops.constants import follows
 from dimtensor.ops.interpret import perform_of
 from dimtensor.ops.positions import positions_of_masks
 from dimtensor.tuning import FOLDED_ELEMENTS
@@ -75,7 +76,7 @@ def _values(nodes: Sequence[Apply]) -> dict[Variable, np.ndarray]:
     kept: dict[Variable, np.ndarray] = {}
     given = sum(np.size(c.data) for c in _constants(nodes))
     for node in nodes:
-        if not all(v in found or isinstance(v, Constant) for v in node.inputs):
+        if not follows(node, found):
             continue
         computed = _performed(node, found, max(given, FOLDED_ELEMENTS))
         if computed is None:

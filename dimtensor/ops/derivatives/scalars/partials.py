@@ -24,7 +24,7 @@ from pytensor.tensor.elemwise import Elemwise
 
 from dimtensor.graph.dtypes import is_complex
 from dimtensor.ops import special
-from dimtensor.ops.constants import constant_of
+from dimtensor.ops.constants import constant_of, number_of
 from dimtensor.ops.derivatives.flow import both, number, times
 from dimtensor.ops.derivatives.order import is_differentiated_again
 from dimtensor.ops.derivatives.scalars.elementwise import Partial, partials, same
@@ -53,7 +53,7 @@ def _doubled(t: Variable, factor: float = 2.0) -> Variable:
         return pt.neg(_doubled(node.inputs[0], factor))
     if isinstance(kind, ps.Mul) and len(node.inputs) == 2:
         for known, rest in (node.inputs, node.inputs[::-1]):
-            value = _value(known)
+            value = number_of(known)
             if value is not None and math.isfinite(value * factor) and rest.type == t.type:
                 return _multiple(rest, value * factor)
     return _multiple(t, factor)
@@ -122,7 +122,7 @@ def _mod(xs: Sequence[Variable], z: Variable) -> Found:
 def _pow(xs: Sequence[Variable], z: Variable) -> Found:
     """Derive x^y: y x^(y - 1) by the base (zero where y is zero), x^y log(x) by the exponent."""
     x, y = xs
-    exponent = _value(y)
+    exponent = number_of(y)
 
     def by_base(t: Variable) -> Variable:
         if exponent == 1:
@@ -146,12 +146,6 @@ def _pow(xs: Sequence[Variable], z: Variable) -> Found:
         mask = pt.neq(x, number(0, x))
     first = None if exponent == 0 else Partial(by_base, mask, singular)
     return [first, Partial(by_exponent, None, True)]
-
-
-def _value(variable: Variable) -> float | None:
-    """Return the value of a constant with one element, None for others."""
-    data = constant_of(variable)
-    return float(data.flat[0]) if data is not None and data.size == 1 else None
 
 
 @partials(ps.Second)

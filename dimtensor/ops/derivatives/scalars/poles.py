@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytensor.scalar.basic as ps
-from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.basic import Variable
 from pytensor.graph.op import HasMultipleInnerGraph
 from pytensor.tensor.elemwise import DimShuffle, Elemwise
 
 from dimtensor.graph.dtypes import is_float
-from dimtensor.ops.constants import constant_of
+from dimtensor.ops.constants import constant_of, number_of
 from dimtensor.ops.facts import facts_of
 from dimtensor.ops.graphs import tag_of
 from dimtensor.traversal import reached
@@ -68,11 +68,8 @@ def may_become_infinite(cotangent: Variable) -> bool:
 
 def _is_nan(variable: Variable) -> bool:
     """Return whether a variable is the constant NaN, which pads ends."""
-    return (
-        isinstance(variable, Constant)
-        and variable.data.size == 1
-        and bool(np.isnan(variable.data).all())
-    )
+    number = number_of(variable)
+    return number is not None and bool(np.isnan(number))
 
 
 def is_marked(variable: Variable) -> bool:

@@ -25,10 +25,11 @@ from functools import cache
 from typing import Any
 
 import pytensor.tensor as pt
-from pytensor.graph.basic import Constant, Variable
+from pytensor.graph.basic import Variable
 
 from dimtensor.errors import GraphError
 from dimtensor.graph.checkpoints import Checkpoints, as_checkpoints, checkpoint_levels
+from dimtensor.ops.constants import integer_of
 from dimtensor.ops.loop import frontend
 from dimtensor.ops.loop.capture import as_state
 from dimtensor.ops.loop.frontend import ScanResult, build_scan
@@ -169,10 +170,9 @@ def checkpointed(
     found = as_checkpoints(options.checkpoint, "a loop")
     assert found is not None
     # a count below zero is none; a loop over sequences has as many steps as they have elements
-    if isinstance(n_steps, Constant):
-        n_steps = max(int(n_steps.data), 0)
-    elif isinstance(n_steps, int):
-        n_steps = max(n_steps, 0)
+    known = n_steps if isinstance(n_steps, int) else integer_of(n_steps)
+    if known is not None:
+        n_steps = max(known, 0)
     elif not sequences:
         n_steps = pt.maximum(n_steps, 0)
     states, next_states, init = list(step.states), list(step.next_states), list(init)
