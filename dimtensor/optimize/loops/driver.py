@@ -17,7 +17,7 @@ from dimtensor.ops.loop.conditional import Conditional
 from dimtensor.ops.loop.node import InputParts, ScanGraph
 from dimtensor.ops.loop.op import Loop, Scan
 from dimtensor.ops.slices import WHOLE, entries_of, selected_positions
-from dimtensor.optimize.loops.fusion import fuse, share_steps
+from dimtensor.optimize.loops.fusion import fuse
 from dimtensor.optimize.loops.hoisting import hoist, vectorize
 from dimtensor.optimize.loops.sum_order import associate, carry_sums, ordered
 from dimtensor.optimize.loops.tape import save_for_gradients
@@ -79,13 +79,10 @@ def rewrite_loops(
     if settled is None:
         settled = {}
     merge_equal(graph)
-    while share_steps(graph):
-        pass
     save_for_gradients(graph, target.stores_inner_traces)
     for _ in range(LOOP_REWRITE_ROUNDS):
         merge_equal(graph)
         changed = _use_final_states(graph)
-        changed |= share_steps(graph)
         changed |= fuse(graph)
         for node in _loops(graph):
             if node in graph.apply_nodes and isinstance(node.op, Scan):
