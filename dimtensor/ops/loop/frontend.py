@@ -12,7 +12,7 @@ from pytensor.tensor.type import TensorType
 from dimtensor.errors import GraphError
 from dimtensor.graph.checkpoints import Checkpoints
 from dimtensor.hooks import Hook
-from dimtensor.ops.graphs import freeze
+from dimtensor.ops.graphs import freeze, replaced
 from dimtensor.ops.loop.capture import (
     as_result,
     as_state,
@@ -171,6 +171,9 @@ def build_scan(
     go : bool scalar
         Whether the first step runs, of a loop that can stop.
     """
+    changing = [at for at, v in enumerate(step.states) if not _stays(v, step.next_states[at])]
+    if len(changing) < len(step.states) and step.inverse is None and options.truncate is None:
+        return _scan_of_changing(changing, n_steps, step, init, sequences, options, go)
     if options.checkpoint is not None:
         return checkpointed(n_steps, step, init, sequences, options, go)
     states, elements, traced = list(step.states), list(step.elements), list(step.traced)
@@ -215,6 +218,43 @@ def build_scan(
     first = [n_steps, *([go] if stops else []), *window]
     results = op.split_outputs(op(*first, *init, *sequences, *captured))
     return ScanResult(results.states, results.traces[: len(traced)], results.n_done)
+
+
+def _stays(state: Variable, following: Variable) -> bool:
+    return following is state and isinstance(state.type, TensorType)
+
+
+def _scan_of_changing(
+    changing: Sequence[int],
+    n_steps: Any,
+    step: StepGraph,
+    init: Sequence[Variable],
+    sequences: Sequence[Variable],
+    options: LoopOptions,
+    go: Any,
+) -> ScanResult:
+    """Build a scan that captures the states that no step changes.
+
+    A derivative with respect to what is captured sums over the steps, and carries nothing.
+    """
+    finals = [converted(x, v.type) for x, v in zip(init, step.states, strict=True)]
+    known = {v: finals[at] for at, v in enumerate(step.states) if at not in changing}
+    states, following, start = (
+        [given[at] for at in changing] for given in (step.states, step.next_states, finals)
+    )
+    on = [] if step.go_on is None else [step.go_on]
+    found = replaced([*following, *step.traced, *on], known)
+    end = len(changing) + len(step.traced)
+    inside = step._replace(
+        states=states,
+        next_states=found[: len(changing)],
+        traced=found[len(changing) : end],
+        go_on=found[end] if on else None,
+    )
+    result = build_scan(n_steps, inside, start, sequences, options, go)
+    for at, final in zip(changing, result.states, strict=True):
+        finals[at] = final
+    return ScanResult(finals, result.traces, result.n_done)
 
 
 def _fissioned_scan(

@@ -62,8 +62,7 @@ def rewrite_loops(
     Notes
     -----
     - Dead traces, states, sequences and captured inputs are eliminated and equal ones merged;
-      states that no step changes are captured; scalar constants, and arrays that repeat one, move
-      into the body.
+      scalar constants, and arrays that repeat one, move into the body.
     - ``trace[-1]`` becomes the final state if the trace holds the next state and a step is known to
       run (without one, the look-up is an error and the final state is the initial one).
     - Loop-invariant code moves out: scalars always, arrays if a step is known to run, checks never.
@@ -126,7 +125,6 @@ def _rewrite_scan(
     in_any_order = parts.derivative or target.reassociates
     changed = _drop_unused(graph, parts)
     changed |= _join_inputs(parts)
-    changed |= _drop_constant_states(parts)
     changed |= _join_states(parts)
     changed |= _join_traces(parts)
     if not parts.inner_rewritten:
@@ -305,16 +303,6 @@ def _repeats_number(variable: Variable) -> bool:
         and follows(node)
         and is_small_constant(node.inputs[0])
     )
-
-
-def _drop_constant_states(parts: ScanGraph) -> bool:
-    """Capture states that no step changes."""
-    constant = [state for state in parts.states if state.following is state.variable]
-    for state in constant:
-        parts.states.remove(state)
-        parts.captured.append(InputParts(state.init, state.variable))
-        parts.replaced.update((out, state.init) for out in state.outputs)
-    return bool(constant)
 
 
 def _join_states(parts: ScanGraph) -> bool:

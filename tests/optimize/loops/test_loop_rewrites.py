@@ -99,6 +99,52 @@ def test_states_that_no_step_changes_are_captured():
     assert (op.n_states, op.n_captured) == (1, 1)
 
 
+def test_a_state_that_no_step_changes_has_the_derivative_of_what_is_captured():
+    """Its derivative is a sum over the steps, which needs no state of the reverse pass."""
+    m, start = pt.dmatrix("m"), pt.dvector("start")
+
+    def gradients_of(result):
+        value = (result.traces[0] ** 2).sum() + result.states[-1].sum()
+        return [value, *pytensor.grad(value, [m, start])]
+
+    carried = scan(
+        lambda st, e: ([st[0], pt.tanh(st[0] @ st[1]) + e[0]], [st[1].sum()]), [m, start], [x]
+    )
+    captured = scan(lambda st, e: ([pt.tanh(m @ st[0]) + e[0]], [st[0].sum()]), [start], [x])
+    matrix = np.array([[0.5, -0.2], [0.3, 0.1]])
+    given = matrix, np.array([0.4, -1.0]), X
+    loops = [left([m, start, x], gradients_of(result), *given) for result in (carried, captured)]
+    assert loops[0] == loops[1]
+    found = evaluate([m, start, x], gradients_of(carried), *given)
+
+    def value_of(matrix, state):
+        total = 0.0
+        for number in X:
+            total += state.sum() ** 2
+            state = np.tanh(matrix @ state) + number
+        return total + state.sum()
+
+    step = 1e-6
+    slopes = np.empty((2, 2))
+    for at in np.ndindex(2, 2):
+        change = np.zeros((2, 2))
+        change[at] = step
+        above, below = (value_of(matrix + sign * change, given[1]) for sign in (1, -1))
+        slopes[at] = (above - below) / (2 * step)
+    np.testing.assert_allclose(found[0], value_of(matrix, given[1]), rtol=1e-12)
+    np.testing.assert_allclose(found[1], slopes, rtol=1e-7)
+
+
+def test_final_states_are_in_order_where_some_do_not_change():
+    result = scan(
+        lambda st, e: ([st[0] + e[0], st[1], st[2] * st[1]], [st[1]]), [s, a, 2.0], [x], n_steps=4
+    )
+    found = evaluate([s, a, x], [*result.states, result.traces[0]], 0.5, 3.0, X)
+    expected = [0.5 + X.sum(), 3.0, 2.0 * 3.0**4, np.full(4, 3.0)]
+    for value, reference in zip(found, expected, strict=True):
+        np.testing.assert_allclose(value, reference, rtol=1e-14)
+
+
 def test_scalar_constants_move_in():
     two = pt.dscalar("two")
     result = scan(lambda st, e: ([st[0] * two + e[0]], []), [s], [x])
@@ -184,10 +230,10 @@ def test_loops_of_two_branches_stay_apart():
 
 def test_what_one_branch_needs_stays_in_the_step():
     def step(st, e):
-        return [ifelse(e[0] > 0, st[0], st[0] + pt.exp(st[1])), st[1]], []
+        return [ifelse(e[0] > 0, st[0], st[0] + pt.exp(pt.second(st[0], v[0])))], []
 
-    result = scan(step, [s, v[0]], [x], n_steps=4)
-    (op,) = left([s, v, x], result.states[:1], 0.5, X, X)
+    result = scan(step, [s], [x], n_steps=4)
+    (op,) = left([s, v, x], result.states, 0.5, X, X)
     assert "Exp" in names(op)
 
 
@@ -208,12 +254,14 @@ def test_invariant_code_moves_out():
 
 @pytest.mark.parametrize(("steps", "inside"), [(n, True), (pt.constant(4), False)])
 def test_arrays_move_out_where_a_step_is_known_to_run(steps, inside):
-    other = pt.dvector("other")
-    # a state that no step changes: only the rewrites see that its exponential does not either
+    start, other = (pt.tensor(name, dtype="float64", shape=(4,)) for name in ("start", "other"))
+    # only the rewrites see that what is broadcast to the shape of the state does not depend on it
     result = scan(
-        lambda st, e: ([pt.sin(st[0] * pt.exp(st[1])), st[1]], []), [v, other], n_steps=steps
+        lambda st, e: ([pt.sin(st[0] * pt.exp(pt.second(st[0], other)))], []),
+        [start],
+        n_steps=steps,
     )
-    (op,) = left([v, other, n], result.states[:1], X, X, 4)
+    (op,) = left([start, other, n], result.states, X, X, 4)
     assert ("Exp" in names(op)) == inside
 
 
