@@ -55,6 +55,16 @@ class WithRules:
         ]
 
 
+class WithoutGradient:
+    """An operation none of whose results depends on its inputs continuously."""
+
+    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
+        return [disconnected_type() for _ in inputs]
+
+    def connection_pattern(self, node: Any) -> list[list[bool]]:
+        return [[False] * len(node.outputs) for _ in node.inputs]
+
+
 def _given(flows: Sequence[Any]) -> list[Variable | None]:
     return [None if isinstance(v.type, (DisconnectedType, NullType)) else v for v in flows]
 

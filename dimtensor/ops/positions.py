@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.gradient import DisconnectedType
 from pytensor.graph.basic import Apply, Constant, Variable
 from pytensor.graph.op import Op
 from pytensor.raise_op import CheckAndRaise
@@ -30,7 +29,7 @@ from pytensor.tensor.subtensor import (
 )
 
 from dimtensor.graph.dtypes import neutral_extreme
-from dimtensor.ops.differentiable import WithRules
+from dimtensor.ops.differentiable import WithoutGradient, WithRules
 from dimtensor.ops.graphs import on_nodes
 
 # the whole message of the IndexError of compiled loops
@@ -130,7 +129,7 @@ def _without_first_axes(value: Variable, ndim: int) -> Variable:
 GROUP_ELEMENTS = ("first", "min", "max")
 
 
-class GroupPosition(Op):
+class GroupPosition(WithoutGradient, Op):
     """Position of one element per group; -1 for a group without elements.
 
     Ties go to the smaller position. Of a group that has NaN, the extreme element is its first NaN,
@@ -179,12 +178,6 @@ class GroupPosition(Op):
 
     def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
         return [shapes[2]]
-
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        return [DisconnectedType()() for _ in inputs]
-
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[False], [False], [False]]
 
 
 def group_position(which: str, x: np.ndarray, codes: np.ndarray, n_groups: int) -> np.ndarray:
@@ -302,7 +295,7 @@ def group_extreme(x: Variable, codes: Variable, groups: Variable, which: str) ->
     return op(x, codes, groups) if x.type.ndim == 1 else Blockwise(op)(x, codes, groups)
 
 
-class OwnerOf(Op):
+class OwnerOf(WithoutGradient, Op):
     """Group of each place, of groups that are next to each other: the number of ends up to it.
 
     Places after the last end are in the last group.
@@ -336,12 +329,6 @@ class OwnerOf(Op):
 
     def infer_shape(self, node: Apply, shapes: Sequence[Any]) -> list[Any]:
         return [shapes[1]]
-
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Variable]:
-        return [DisconnectedType()() for _ in inputs]
-
-    def connection_pattern(self, node: Apply) -> list[list[bool]]:
-        return [[False], [False]]
 
 
 def _owner_of(ends: np.ndarray, places: np.ndarray) -> np.ndarray:

@@ -7,17 +7,17 @@ from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.gradient import DisconnectedType
 from pytensor.graph.basic import Apply, Variable
 from pytensor.graph.op import Op
 
 from dimtensor.ops.constants import integer_of
+from dimtensor.ops.differentiable import WithoutGradient
 from dimtensor.ops.random.conditions import valid_parameters
 from dimtensor.ops.random.rows import ROWS
 from dimtensor.ops.random.words import N_WORDS, child_words, generator_of, seed_words, words_of
 
 
-class Draw(Op):
+class Draw(WithoutGradient, Op):
     """Numbers of one distribution, and the generator after them.
 
     Parameters
@@ -136,14 +136,8 @@ class Draw(Op):
         lengths = tuple(node.inputs[1 : 1 + self.n_lengths])
         return [tuple(shapes[0]), (*streams, *lengths)]
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Any]:
-        return [DisconnectedType()() for _ in inputs]
 
-    def connection_pattern(self, node: Any) -> list[list[bool]]:
-        return [[False, False] for _ in node.inputs]
-
-
-class Seed(Op):
+class Seed(WithoutGradient, Op):
     """Words of generators, as ``numpy.random.default_rng`` makes them of each seed.
 
     The input is an integer tensor of shape ``(*streams,)``, read as unsigned; the output has shape
@@ -176,14 +170,8 @@ class Seed(Op):
     def infer_shape(self, node: Any, shapes: Any) -> list[Any]:
         return [(*shapes[0], pt.constant(N_WORDS))]
 
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Any]:
-        return [DisconnectedType()()]
 
-    def connection_pattern(self, node: Any) -> list[list[bool]]:
-        return [[False]]
-
-
-class Split(Op):
+class Split(WithoutGradient, Op):
     """A generator for every position of a new axis, independent of each other.
 
     Inputs are words of shape ``(*streams, 6)`` and a length n, the output has shape
@@ -215,9 +203,3 @@ class Split(Op):
 
     def infer_shape(self, node: Any, shapes: Any) -> list[Any]:
         return [(*shapes[0][:-1], node.inputs[1], pt.constant(N_WORDS))]
-
-    def pullback(self, inputs: Any, outputs: Any, cotangents: Any) -> list[Any]:
-        return [DisconnectedType()() for _ in inputs]
-
-    def connection_pattern(self, node: Any) -> list[list[bool]]:
-        return [[False], [False]]
