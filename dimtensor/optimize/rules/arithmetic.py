@@ -37,7 +37,8 @@ def _is_float(variable: Variable) -> bool:
     return is_inexact(variable.type.dtype)
 
 
-def _is_real(variable: Variable) -> bool:
+def is_real(variable: Variable) -> bool:
+    """Return whether a variable has real floats."""
     return is_float(variable.type.dtype)
 
 
@@ -163,11 +164,11 @@ def sign_of_sign(node: Apply, rw: Rewriting) -> Variable | None:
 @rule(Mul, TrueDiv)
 def sign_of_number(node: Apply, rw: Rewriting) -> Variable | None:
     """``-x * 2`` is ``x * -2``: the number takes the sign."""
-    if len(node.inputs) != 2 or not _is_real(node.outputs[0]):
+    if len(node.inputs) != 2 or not is_real(node.outputs[0]):
         return None
     for at, x in enumerate(node.inputs):
         value, inside = number_of(node.inputs[1 - at]), operand_of(x, Neg)
-        if value is not None and inside is not None and _is_real(node.inputs[1 - at]):
+        if value is not None and inside is not None and is_real(node.inputs[1 - at]):
             operands = [inside, inside]
             operands[1 - at] = like(-value, node.inputs[1 - at])
             return node.op(*operands)
@@ -190,7 +191,7 @@ def power(node: Apply, rw: Rewriting) -> Variable | None:
         return x
     if value == 2:
         return pt.sqr(x)
-    if not _is_real(x):
+    if not is_real(x):
         return None
     if value == 0:
         return pt.second(x, like(1, x))
@@ -208,7 +209,7 @@ def inverse_root(node: Apply, rw: Rewriting) -> Variable | None:
     It is inf at -0 and 0 at -inf, where the root is -0 and NaN.
     """
     x, exponent = node.inputs
-    if number_of(exponent) != -0.5 or not _is_real(x) or x.type.dtype != node.outputs[0].type.dtype:
+    if number_of(exponent) != -0.5 or not is_real(x) or x.type.dtype != node.outputs[0].type.dtype:
         return None
     own = pt.or_(pt.eq(x, like(0, x)), pt.eq(x, like(-np.inf, x)))
     return pt.true_div(like(1, x), pt.switch(own, pt.abs(x), pt.sqrt(x)))

@@ -15,18 +15,13 @@ from pytensor.scalar.math import Sigmoid
 from pytensor.tensor.elemwise import DimShuffle
 from pytensor.tensor.math import Sum
 
-from dimtensor.graph.dtypes import is_float
 from dimtensor.ops.along import LogSumExp
 from dimtensor.ops.constants import number_of
-from dimtensor.optimize.rules.arithmetic import operand_of
+from dimtensor.optimize.rules.arithmetic import is_real, operand_of
 from dimtensor.optimize.rules.table import ACCURATE, rule, scalar_op
 
 if TYPE_CHECKING:
     from dimtensor.optimize.rules.driver import Rewriting
-
-
-def _real(variable: Variable) -> bool:
-    return is_float(variable.type.dtype)
 
 
 def _one_and(node: Apply, kind: type) -> Variable | None:
@@ -43,7 +38,7 @@ def _one_and(node: Apply, kind: type) -> Variable | None:
 def _inside(variable: Variable, kind: type) -> Variable | None:
     """X where a variable is ``1 + x``, or ``1 - x``."""
     node = variable.owner
-    if scalar_op(variable) is None or not _real(variable):
+    if scalar_op(variable) is None or not is_real(variable):
         return None
     return _one_and(node, kind)
 
@@ -64,7 +59,7 @@ def log_of_one_and_exp(node: Apply, rw: Rewriting) -> Variable | None:
     ``log1mexp(x)``, precise at both ends; ``log1p(-sigmoid(x))`` is ``-softplus(x)``.
     """
     x = node.inputs[0]
-    if not _real(x):
+    if not is_real(x):
         return None
     inside = operand_of(x, Exp)
     if inside is not None:
@@ -83,7 +78,7 @@ def log_of_one_and_exp(node: Apply, rw: Rewriting) -> Variable | None:
 def log_of_logistic(node: Apply, rw: Rewriting) -> Variable | None:
     """``log(sigmoid(x))`` is ``-softplus(-x)``."""
     x = node.inputs[0]
-    inside = operand_of(x, Sigmoid) if _real(x) else None
+    inside = operand_of(x, Sigmoid) if is_real(x) else None
     return None if inside is None else pt.neg(pt.softplus(pt.neg(inside)))
 
 
@@ -94,7 +89,7 @@ def exp_minus_one(node: Apply, rw: Rewriting) -> Variable | None:
     inside = operand_of(x, Exp)
     if inside is None or number_of(one) != 1 or x.type.dtype != node.outputs[0].type.dtype:
         return None
-    return pt.expm1(inside) if _real(x) else None
+    return pt.expm1(inside) if is_real(x) else None
 
 
 @rule(TrueDiv, kind=ACCURATE)
@@ -115,7 +110,7 @@ def logistic_in_product(node: Apply, rw: Rewriting) -> Variable | None:
     """Simplify ``a / (1 + exp(x)) * exp(x)`` to ``a * sigmoid(x)``, and ``a * sigmoid(-x) *
     exp(x)``, too.
     """
-    if not _real(node.outputs[0]):
+    if not is_real(node.outputs[0]):
         return None
     for at, quotient in enumerate(node.inputs):
         minus = operand_of(quotient, Sigmoid)
@@ -144,7 +139,7 @@ def logistic_in_product(node: Apply, rw: Rewriting) -> Variable | None:
 def one_minus_logistic(node: Apply, rw: Rewriting) -> Variable | None:
     """``1 - sigmoid(x)`` is ``sigmoid(-x)``."""
     other = _one_and(node, Sub)
-    inside = None if other is None or not _real(other) else operand_of(other, Sigmoid)
+    inside = None if other is None or not is_real(other) else operand_of(other, Sigmoid)
     return None if inside is None else pt.sigmoid(pt.neg(inside))
 
 
@@ -153,7 +148,7 @@ def log_of_sum_of_exp(node: Apply, rw: Rewriting) -> Variable | None:
     """``log(sum(exp(x)))`` is one operation, which subtracts the maximum and does not overflow."""
     total = node.inputs[0]
     made = total.owner
-    if made is None or not isinstance(made.op, Sum) or not _real(total):
+    if made is None or not isinstance(made.op, Sum) or not is_real(total):
         return None
     inside = operand_of(made.inputs[0], Exp)
     if inside is None or inside.type.dtype != total.type.dtype or _is_shifted(inside):
