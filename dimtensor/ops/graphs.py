@@ -74,7 +74,7 @@ def nodes_of(graph: FunctionGraph, *kinds: type) -> list[Apply]:
 
 
 # what takes the place of a node's outputs; None keeps the node
-Rewritten = Variable | Sequence[Variable] | None
+type Rewritten = Variable | Sequence[Variable] | None
 
 
 def replace_nodes(

@@ -75,7 +75,7 @@ def test_an_empty_loop_gives_its_initial_states_and_empty_traces(rng):
 
 
 def test_the_final_state_is_no_view_of_the_initial_one():
-    result = scan(lambda st, e: ([st[0]], []), [v], n_steps=n)
+    result = scan(lambda st, e: ([2.0 * st[0]], []), [v], n_steps=n)
     values = np.ones(3)
     (state,) = evaluate([v, n], result.states, values, 0)
     state[0] = 7
