@@ -60,8 +60,9 @@ def GP(
         The dim of the points, or the dims whose combinations they are; a ProductDim is its factors.
     at : DimTensor, or dict of Dim to DimTensor, optional
         The points, along the dim; of several numbers each if it has other dims, which the
-        kernel sums over. By default the labels of the dim, of which dates are in days
-        (:func:`dimtensor.gp.points`); a function that is no kernel needs it.
+        kernel sums over. By default the labels of the dim, of which dates are in days and tuples
+        are points of several numbers (:func:`dimtensor.gp.points`); a function that is no kernel
+        needs it.
     mean : DimTensor or number
         Of the values.
     noise : DimTensor or number, optional

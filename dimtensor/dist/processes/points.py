@@ -19,16 +19,20 @@ if TYPE_CHECKING:
     Duration = str | timedelta | np.timedelta64
 
 
-def points(dim: Dim) -> DimTensor:
+def points(dim: Dim, numbers: Dim | None = None) -> DimTensor:
     """Return the labels of a dim as points: numbers unchanged, dates in days since 1970.
 
-    Dates with a time zone count from 1970 in UTC; durations are in days, too.
+    Dates with a time zone count from 1970 in UTC; durations are in days, too. Labels that are
+    tuples, such as coordinates of places, are points of several numbers, along a further dim.
 
     In predictions along a dim with other labels they are those of the new labels.
 
     Parameters
     ----------
     dim : Dim
+    numbers : Dim, optional
+        The dim of the numbers in a label that is a tuple. By default it is named ``number`` and has
+        the labels 0, 1 and so on.
 
     Returns
     -------
@@ -37,20 +41,35 @@ def points(dim: Dim) -> DimTensor:
     Raises
     ------
     OptionError
-        If the labels are neither numbers nor dates, missing, or not known yet.
+        If the labels are neither numbers nor dates nor tuples of these, missing, or not known yet.
+    DimError
+        If `numbers` has another length than the tuples, or labels are no tuples.
 
     Examples
     --------
     >>> import dimtensor as dt
     >>> dt.gp.points(dt.date_range("day", "1970-01-03", periods=2)).eval().values.tolist()
     [2.0, 3.0]
+    >>> place = dt.Dim("place", coords=[(0.0, 1.5), (2.0, 3.0)])
+    >>> axis = dt.Dim("axis", coords=["east", "north"])
+    >>> dt.gp.points(place, axis).sel(axis="north").eval().values.tolist()
+    [1.5, 3.0]
     """
-    return with_recipe(data(_coordinates(dim), dims=dim), points, dim)
+    found = _coordinates(dim)
+    if numbers is None and found.ndim > 1:
+        numbers = Dim("number", coords=range(found.shape[1]))
+    if numbers is not None and found.shape[1:] != (numbers.length,):
+        raise DimError(
+            f"labels of {dim._short} are not tuples of {numbers.length} numbers",
+            [("labels", listing(dim.to_index().tolist())), ("dim of the numbers", repr(numbers))],
+        )
+    along = [dim] if numbers is None else [dim, numbers]
+    arguments = along[: 2 if found.ndim > 1 else 1]
+    return with_recipe(data(found, dims=along), points, *arguments)
 
 
 def _coordinates(dim: Dim) -> np.ndarray:
-    import pandas as pd
-
+    """Convert labels to numbers, and tuples to rows of numbers."""
     hint = f"give the points: at=x, a tensor along {dim._short}"
     labels = dim.coords
     if labels is None:
@@ -58,21 +77,32 @@ def _coordinates(dim: Dim) -> np.ndarray:
             f"labels of {dim._short} are not known, so that they are no points of a kernel",
             hint=hint,
         )
+    rows = labels.tolist()
+    if rows and all(isinstance(row, tuple) for row in rows):
+        if len({len(row) for row in rows}) == 1 and rows[0]:
+            columns = [_as_numbers([*each], dim, hint) for each in zip(*rows, strict=True)]
+            return np.stack(columns, axis=1)
+    return _as_numbers(labels, dim, hint)
+
+
+def _as_numbers(labels: Any, dim: Dim, hint: str) -> np.ndarray:
+    import pandas as pd
+
     if not len(labels):
         return np.zeros(0)
-    if pd.isna(labels).any():
+    index = pd.Index(labels)
+    if index.isna().any():
         raise OptionError(f"labels of {dim._short} are missing, and no points", hint=hint)
-    if are_times(dim):
-        times = pd.Index(labels)
-        zero = pd.Timedelta(0) if times.dtype.kind == "m" else pd.Timestamp(0, tz=times.tz)
-        return np.asarray((times - zero) / pd.Timedelta(days=1))
-    if labels.dtype.kind not in "iuf":
+    if index.dtype.kind in "mM":
+        zero = pd.Timedelta(0) if index.dtype.kind == "m" else pd.Timestamp(0, tz=index.tz)
+        return np.asarray((index - zero) / pd.Timedelta(days=1))
+    if index.dtype.kind not in "iuf":
         raise OptionError(
-            f"labels of {dim._short} are neither numbers nor dates",
-            [("labels", listing(labels.tolist()))],
+            f"labels of {dim._short} are neither numbers nor dates, nor tuples of these",
+            [("labels", listing(dim.to_index().tolist()))],
             hint,
         )
-    return labels.astype(float)
+    return np.asarray(index, float)
 
 
 def are_times(dim: Dim) -> bool:
