@@ -2789,3 +2789,10 @@ def autoregression_and_noise_of_other_lengths():
     two = dt.Dim("two", length=2)
     matrix = dt.eye(COUNTRY, COUNTRY.rename())
     dt.linalg.solve_discrete_lyapunov(matrix, dt.eye(two, two.rename()))
+
+
+@building
+def dates_whose_new_points_are_numbers():
+    day = dt.date_range("day", "2026-01-01", periods=3)
+    process = dist.GP(dt.gp.Matern32(30.0), day, noise=0.1)
+    process.conditional(dt.zeros(day), {day: dt.Dim("day", coords=[1.0, 2.0])})

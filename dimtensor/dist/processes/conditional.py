@@ -11,8 +11,8 @@ from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.joint.gaussian import MvNormal
 from dimtensor.dist.joint.raveled import NormalOverDims
 from dimtensor.dist.processes.kernels import CovarianceFunction
-from dimtensor.dist.processes.points import points_of
-from dimtensor.errors import DimError, OptionError
+from dimtensor.dist.processes.points import are_times, points_of
+from dimtensor.errors import DimError, OptionError, listing
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import equal, where
 from dimtensor.tensor.handle import as_node, wrap
@@ -120,8 +120,8 @@ class Process(Distribution):
         DimError
             If the process has no such dim, or the new points lack their dim.
         OptionError
-            If labels of a new dim are no points, or the mean of the process is not that of the new
-            points.
+            If labels of a new dim are no points, or only those of one of the dims are dates, or the
+            mean of the process is not that of the new points.
 
         Examples
         --------
@@ -178,7 +178,8 @@ def new_points(
     DimError
         If a dim is none of the process's.
     OptionError
-        If the mean of the process is not that of the new points.
+        If labels are dates along one of the dims only, or the mean of the process is not that of
+        the new points.
     """
     for old, new in dims.items():
         if old not in own or not isinstance(new, Dim):
@@ -187,6 +188,8 @@ def new_points(
                 f"{old!r}",
                 [("dims of the process", ", ".join(dim._short for dim in own))],
             )
+        if at is None and old not in source.points:
+            _check_units(old, new)
     wanted = {dim: dims.get(dim, dim) for dim in own}
     if at is not None and not isinstance(at, Mapping):
         if len(dims) != 1:
@@ -205,6 +208,19 @@ def new_points(
         value = wrap(as_node(mean, what="mean of conditional"))
     points = {**{dim: x for dim, x in source.points.items() if wanted[dim] is dim}, **(at or {})}
     return NewPoints(wanted, points, value)
+
+
+def _check_units(old: Dim, new: Dim) -> None:
+    """Refuse labels that are dates along one of the dims and numbers along the other."""
+    known = [dim for dim in (old, new) if dim.coords is not None and len(dim.coords)]
+    kinds = ["dates" if are_times(dim) else "no dates" for dim in known]
+    if len({*kinds}) > 1:
+        raise OptionError(
+            f"conditional: labels of {old._short} are {kinds[0]}, and those of the new dim "
+            f"{new._short} are {kinds[1]}",
+            [("labels of the new dim", listing(new.to_index().tolist()))],
+            f"give the points in days since 1970: at=x, a tensor along {new._short}",
+        )
 
 
 def conditioned(

@@ -191,6 +191,11 @@ def test_noise_around_a_process_is_the_same_model():
             dt.DimError,
             "the points, at, lack place",
         ),
+        (
+            lambda p: p.conditional(Y, {PLACE: dt.date_range("place", "2026-01-01", periods=2)}),
+            dt.OptionError,
+            "labels of place are no dates, and those of the new dim place are dates",
+        ),
         (lambda p: p.conditional(1.0, {PLACE: WANTED}), dt.DimError, "lacks event dims"),
         (lambda p: dist.GP(KERNEL, PLACE, noise=-1.0), dt.OptionError, "noise of GP"),
     ],
