@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 
 
 _ATTEMPTS = 100_000  # to draw a value that is accepted
+_FIRST_ATTEMPTS = 100  # of them before a value is searched for, which takes probabilities
 _FAR = math.log(1e-4)  # log probability of an upper tail
 
 
@@ -184,11 +185,20 @@ class Truncated(_WithBounds):
 
     def draw(self, rng: Any, dims: DimsLike = None) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)
+
+        def accepts(x: DimTensor) -> DimTensor:
+            return logical_not(self._outside(x))
+
         if not self.base.implements("logcdf"):
-            return drawn_until(lambda x: logical_not(self._outside(x)), self.base, rng, whole)
+            return drawn_until(accepts, self.base, rng, whole)
+        if not self.discrete or self.base.implements("icdf"):
+            u, rng = rng.uniform(0.0, 1.0, dims=whole)
+            found = self.icdf(u)
+            return (found.astype("int64") if self.discrete else found), rng
+        found, rng = drawn_until(accepts, self.base, rng, whole, _FIRST_ATTEMPTS)
         u, rng = rng.uniform(0.0, 1.0, dims=whole)
-        found = self.icdf(u)
-        return (found.astype("int64") if self.discrete else found), rng
+        rare = self._outside(found)  # so is the range between the bounds
+        return where(rare, inverted(self, u, rare).astype("int64"), found), rng
 
 
 class Censored(_WithBounds):
@@ -234,7 +244,9 @@ class Censored(_WithBounds):
         return (cut.astype("int64") if self.discrete else cut), rng
 
 
-def drawn_until(accepts: Any, d: Distribution, rng: Any, whole: Dims) -> tuple[DimTensor, Any]:
+def drawn_until(
+    accepts: Any, d: Distribution, rng: Any, whole: Dims, attempts: int = _ATTEMPTS
+) -> tuple[DimTensor, Any]:
     """Draw by rejection: repeat the elements that are not accepted."""
 
     def again(state: Any) -> Any:
@@ -243,7 +255,7 @@ def drawn_until(accepts: Any, d: Distribution, rng: Any, whole: Dims) -> tuple[D
         return where(accepts(value), value, new), rng
 
     start = d.draw(rng, whole)
-    return while_loop(lambda state: logical_not(accepts(state[0])).any(), again, start, _ATTEMPTS)
+    return while_loop(lambda state: logical_not(accepts(state[0])).any(), again, start, attempts)
 
 
 @spelled("distribution")

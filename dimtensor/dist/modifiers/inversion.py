@@ -11,9 +11,10 @@ from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.probabilities import rounding
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.control.branches import if_else
-from dimtensor.tensor.control.loops import reduce
+from dimtensor.tensor.control.loops import reduce, while_loop
 from dimtensor.tensor.elementwise import (
     abs,
+    clip,
     equal,
     exp,
     floor,
@@ -21,6 +22,7 @@ from dimtensor.tensor.elementwise import (
     maximum,
     sigmoid,
     sinh,
+    sqrt,
     stop_gradient,
     where,
 )
@@ -35,7 +37,7 @@ _CLOSE = 1e-6  # of a probability: what halving leaves of it is less
 _FEW = 2.0**-10  # probabilities below it are found by their logarithms
 
 
-def inverted(d: Distribution, q: DimTensor) -> DimTensor:
+def inverted(d: Distribution, q: DimTensor, needed: DimTensor | bool = True) -> DimTensor:
     """Invert a cumulative distribution function: the smallest value with at least a probability.
 
     Numbers with bounds are found by the logarithm of their distance from one, numbers without
@@ -47,17 +49,19 @@ def inverted(d: Distribution, q: DimTensor) -> DimTensor:
     d : Distribution
         Of single numbers, with `logcdf`.
     q : DimTensor
+    needed : DimTensor, optional
+        Elements of a discrete distribution that are searched for; others are not computed.
     """
     possible = (q >= 0.0) & (q <= 1.0)
     q = where(possible, q, 0.5)
     low, high = d.support.bounds()
     # the probability of a count, computed elsewhere, may differ in its last digits
     enough = q - rounding(q) if d.discrete else q
-    value = _halved(d, lambda x: d.cdf(x) >= enough, q)
     if d.discrete:
+        value = _searched(d, lambda x: d.cdf(x) >= enough, q, needed)
         value = value if low is None else maximum(value, low)  # of probability 0
     else:
-        value = stop_gradient(value)
+        value = stop_gradient(_halved(d, lambda x: d.cdf(x) >= enough, q))
         lacking = q - d.cdf(value)
         # a value that has a probability by itself does not move
         value = _steered(value, lacking, abs(lacking) < _CLOSE * q, -d.logp(value))
@@ -93,15 +97,42 @@ def upper_quantile(d: Distribution, q: DimTensor) -> DimTensor:
     return if_else(small.any(), beyond, lambda: found)
 
 
+def _searched(d: Distribution, enough: Callable[[Any], Any], q: DimTensor, needed: Any) -> Any:
+    """Find the smallest integer at which a predicate holds, by magnitude and then by halves."""
+    low, high = d.support.bounds()
+    first = -_MOST if low is None else low - 1.0
+    last = _MOST if high is None else high
+    zero = 0.0 * d.cdf(0.0 * q)  # of all dims
+    before, value = zero + first, zero + last
+    if needed is not True:
+        before = where(needed, before, value - 1.0)
+
+    def narrow(state: Any) -> Any:
+        left, right = state
+        # the distance from the first value, plus one, is known up to a factor before digits are
+        near, far = left - first + 1.0, right - first + 1.0
+        middle = where(far > 4.0 * near, first - 1.0 + sqrt(near * far), 0.5 * (left + right))
+        middle = clip(floor(middle), left + 1.0, right - 1.0)
+        found = enough(middle)
+        return where(found, left, middle), where(found, middle, right)
+
+    _, value = while_loop(
+        lambda state: state[1] - state[0] > 1.0,
+        narrow,
+        (before, value),
+        _STEP.length,
+    )
+    return stop_gradient(value)
+
+
 def _halved(d: Distribution, enough: Callable[[Any], Any], q: DimTensor) -> Any:
-    """Bisect: the smallest value at which a predicate holds."""
-    place, first, last = _places(*d.support.bounds(), d.discrete)
+    """Bisect: the smallest number at which a predicate holds."""
+    place, first, last = _places(*d.support.bounds())
     zero = 0.0 * d.cdf(0.0 * q)  # of all dims
 
     def halve(state: Any, _: Any) -> Any:
         left, right = state
         middle = 0.5 * (left + right)
-        middle = floor(middle) if d.discrete else middle
         found = enough(place(middle))
         return where(found, left, middle), where(found, middle, right)
 
@@ -115,11 +146,8 @@ def _steered(value: Any, lacking: Any, moves: Any, log_factor: Any) -> Any:
     return value + (lacking - stop_gradient(lacking)) * factor
 
 
-def _places(low: Any, high: Any, discrete: bool) -> tuple[Any, Any, Any]:
+def _places(low: Any, high: Any) -> tuple[Any, Any, Any]:
     """From numbers to values in the support, and two numbers with all values between theirs."""
-    if discrete:
-        first = -_MOST if low is None else low - 1.0
-        return (lambda t: t), first, (_MOST if high is None else high)
     if low is not None and high is not None:
         width = high - low
 

@@ -152,3 +152,28 @@ def test_compiled_with_a_gradient(backend):
     found, slope = f(0.7)
     np.testing.assert_allclose(found, by_hand(0.7))
     np.testing.assert_allclose(slope, (by_hand(0.7 + 1e-6) - by_hand(0.7 - 1e-6)) / 2e-6, rtol=1e-6)
+
+
+@pytest.mark.parametrize("lower", [1, 3, 40])
+def test_draws_of_a_truncated_count_are_repeated_or_searched_for(lower):
+    # of values from 40 on there is one in 10⁹ draws, so they are quantiles
+    d = dist.truncated(dist.NegativeBinomial(2.0, 1.5), lower=lower)
+    rng = dt.random.generator(1)
+    values = d.draw(rng, dims=dt.Dim("draw", length=2000))[0].eval(backend="python").values
+    base = st.nbinom(1.5, 1.5 / 3.5)
+    k = np.arange(lower, lower + 8)
+    expected = (base.cdf(k) - base.cdf(lower - 1)) / base.sf(lower - 1)
+    found = (values[:, None] <= k).mean(axis=0)
+    assert values.dtype == np.int64
+    assert values.min() == lower
+    assert abs(found - expected).max() < 0.035  # Kolmogorov's bound of 2,000 draws is 0.036
+
+
+def test_draws_of_a_hurdle_in_a_model_have_the_frequencies_of_its_formula():
+    level = dt.rv("level", dist.Normal(0.7, 0.001))
+    count = dt.rv("count", dist.hurdle(dist.NegativeBinomial(dt.exp(level), 1.5), 0.6))
+    values = dt.Model(count).draw(2000, seed=1)["prior_predictive"]["count"].values.ravel()
+    base = st.nbinom(1.5, 1.5 / (1.5 + np.exp(0.7)))
+    k = np.arange(8)
+    expected = 0.4 + 0.6 * (base.cdf(k) - base.pmf(0)) / base.sf(0)
+    assert abs((values[:, None] <= k).mean(axis=0) - expected).max() < 0.035
