@@ -606,3 +606,17 @@ def test_strata_of_a_density_with_a_derivative():
     np.testing.assert_allclose(value, np.cos(0.3) * Y.sum())
     with pytest.raises(dt.GraphError, match="rows cannot have weights, which strata need"):
         density.minibatch(OBS, size=2, by=np.arange(N) % 2)
+
+
+@pytest.mark.parametrize("name", ["row", "house"])
+def test_rows_may_have_any_name(name):
+    row, values = dt.Dim(name), np.arange(20.0)
+    slope = dt.rv("slope", dist.Normal(0.0, 1.0))
+    y = dt.rv("y", dist.Normal(slope * dt.data(values, dims=row), 1.0))
+    batches = (
+        dt.Model(y, backend="python").observe({y: 2.0 * values}).minibatch(row, size=4, seed=1)
+    )
+    found = [batches.logp([0.5], batch) for batch, _ in zip(batches, range(5), strict=False)]
+    normal = scipy.stats.norm
+    expected = normal.logpdf(0.5) + normal.logpdf(2.0 * values, 0.5 * values).sum()
+    np.testing.assert_allclose(np.mean(found), expected)

@@ -86,7 +86,7 @@ class Estimate:
 
     def __init__(self, density: LogDensity, found: Split, has_strata: bool, size: int, length: int):
         self._known = known = density.functions.known
-        row = Dim("row")
+        row = Dim()  # of a name that no dim of the model has
         positions = _input("positions", (row,), "int64")
         weight = _input("weight", (row,) if has_strata else (), "float64")
         streams = streamed([density.expression.node])
