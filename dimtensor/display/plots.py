@@ -109,6 +109,8 @@ class ModelPlots:
     def ppc(self, post: Any, *, var_names: Any = None, seed: int = 0, **options: Any) -> Any:
         """Plot observations among their replications: ``arviz.plot_ppc_dist``.
 
+        Counts and labels have steps: their cumulative distributions are drawn instead of densities.
+
         Parameters
         ----------
         post : DataTree
@@ -129,6 +131,9 @@ class ModelPlots:
         if "posterior_predictive" not in post.children:
             drawn = self._model.predict(post, names=seen, seed=seed)
             post = extended(post, {name: x.to_dataset() for name, x in drawn.children.items()})
+        drawn = post["posterior_predictive"].data_vars
+        if any(x.dtype.kind in "biu" for name, x in drawn.items() if name in seen):
+            options.setdefault("kind", "ecdf")
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Deleting a single level", FutureWarning)  # ArviZ's
             return arviz.plot_ppc_dist(post, **options)

@@ -173,6 +173,22 @@ def test_replications_of_a_series_with_gaps_beside_its_level():
     assert "y" in made.viz["plot"].data_vars or "plot" in made.viz.children
 
 
+def test_counts_are_compared_by_distribution_functions():
+    arviz = pytest.importorskip("arviz")
+    obs = dt.Dim("obs", coords=["a", "b", "c"])
+    count = dt.rv("count", dist.Poisson(dt.rv("rate", dist.Gamma(2.0, 1.0))), dims=obs)
+    counted = dt.Model(count, backend="python").observe(count=[1, 0, 4])
+    rate = np.linspace(1.0, 3.0, 200).reshape(2, 100)
+    post = xr.DataTree.from_dict({"posterior": xr.Dataset({"rate": (("chain", "draw"), rate)})})
+    made = counted.plot.ppc(post)  # a warning of ArviZ would be an error
+    assert type(made) is arviz.PlotCollection
+    axis = made.get_target("count", {})
+    assert axis.lines[0].get_ydata().max() == 1.0
+    import matplotlib.pyplot as plt
+
+    plt.close("all")
+
+
 def predictions(*dims):
     values = np.random.default_rng(1).normal(size=(2, 50, *(len(dim) for dim in dims)))
     names = [dim.name for dim in dims]
