@@ -8,7 +8,7 @@ from dimtensor.datasets.loading import _FOLDER
 
 def test_each_file_has_its_source_and_each_source_its_file():
     assert {path.stem for path in _FOLDER.glob("*.csv")} == set(dt.datasets.names())
-    assert len(dt.datasets.names()) == 18
+    assert len(dt.datasets.names()) == 20
     for name in dt.datasets.names():
         table = dt.datasets.load(name)
         assert len(table) > 0
