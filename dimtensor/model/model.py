@@ -76,6 +76,8 @@ class Model(Rendered):
         If outputs are given in a list.
     LabelError
         If there are data of a name that no input has.
+    MemoryLimitError
+        If an array of dask does not fit into memory.
 
     Examples
     --------
@@ -181,6 +183,8 @@ class Model(Rendered):
         ------
         InputError
             If the model has no such data.
+        MemoryLimitError
+            If an array of dask does not fit into memory.
 
         Examples
         --------
@@ -223,6 +227,8 @@ class Model(Rendered):
         InputError
             If values are missing or outside of their support, or those that are left out are read
             by other variables.
+        MemoryLimitError
+            If an array of dask does not fit into memory.
 
         Warns
         -----

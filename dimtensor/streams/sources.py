@@ -16,6 +16,7 @@ import numpy as np
 from dimtensor.errors import ArgumentError, DimError, InputError, StreamError, did_you_mean, listing
 from dimtensor.extras import require
 from dimtensor.values.labeled import is_dataarray
+from dimtensor.values.loading import check_fits
 
 # Rows that are read at a time by default: some megabytes, so that a chunk's costs do not count.
 _ROWS = 2**18
@@ -211,6 +212,11 @@ class DataArraySource(Source):
         chunks = self._array.chunks
         self._bounds = None if chunks is None else [0, *np.cumsum(chunks[0]).tolist()]
         self.rows = None if chunks is None else max(chunks[0], default=0) or None
+        if self.rows is not None:  # dask computes a chunk as a whole
+            sizes = {str(name): length for name, length in self._array.sizes.items()}
+            sizes[dims[0]] = self.rows
+            hint = f"array.chunk({{{dims[0]!r}: {_ROWS}}}) has smaller ones"
+            check_fits(sizes, self._array.dtype, "a chunk of the stream", hint)
 
     def length(self) -> int:
         return int(self._array.sizes[self._dim])

@@ -241,6 +241,8 @@ def stream(
         If the values are labels, and `categories` is not given.
     StreamError
         If the first rows cannot be read.
+    MemoryLimitError
+        If a chunk of an array of dask does not fit into memory.
 
     Examples
     --------

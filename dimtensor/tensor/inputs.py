@@ -204,6 +204,8 @@ def data(
         exactly; if the value is no array, such as a generator, or one of its methods raises.
     InputError
         If nothing says which dims the axes of the values are.
+    MemoryLimitError
+        If an array of dask, or one in a file, does not fit into memory.
 
     Examples
     --------

@@ -14,6 +14,7 @@ from dimtensor.dims import Coords, Dim, Dims, RowNumbers, in_order, sort_dims
 from dimtensor.errors import InputError, LabelError, listing
 from dimtensor.graph.infer import describe
 from dimtensor.values.columns import as_column
+from dimtensor.values.loading import check_loadable
 
 # labels by the immutable index that they were read from
 _labels_of_index: WeakIds[Any, Coords] = WeakIds()
@@ -122,6 +123,7 @@ def as_labeled(value: Any, dims: Dims, source: str) -> Labeled | None:
         known = value.known_values()
         value = value if known is None else known
     if is_dataarray(value):
+        check_loadable(value.variable._data, value.dims, source)
         indexes = indexes_of(value)
         labels = {name: labels_of(index) for name, index in indexes.items()}
         levels = {name: tuple(i.names) for name, i in indexes.items() if i.nlevels > 1}
@@ -167,15 +169,16 @@ def _from_pair(names: Any, array: Any, dims: Dims, source: str) -> Labeled | Non
         return None
     if isinstance(array, str):  # two labels
         return None
+    short = [name._short if isinstance(name, Dim) else name for name in names]
+    check_loadable(array, short, source)
     values = as_array(array, source)
     if values.ndim != len(names):
         raise InputError(
             f"{source}: {len(names)} dims are named for an array of {values.ndim} axes"
         )
     own = axis_names(dims)
-    return Labeled(
-        values, tuple(own.get(n, n._short) if isinstance(n, Dim) else n for n in names), {}
-    )
+    named = zip(names, short, strict=True)
+    return Labeled(values, tuple(own.get(n, s) if isinstance(n, Dim) else s for n, s in named), {})
 
 
 def _from_pandas(value: Any, dims: Dims, source: str) -> Labeled:
@@ -368,6 +371,7 @@ def as_array(value: Any, source: str, gaps: bool = True) -> np.ndarray:
             hint="x.eval() gives the value of an expression; dt.substitute puts one expression "
             "into another",
         )
+    check_loadable(value, None, source)
     value, _ = as_column(value, None, source)
     return array_of(value, source, gaps)
 

@@ -2796,3 +2796,21 @@ def dates_whose_new_points_are_numbers():
     day = dt.date_range("day", "2026-01-01", periods=3)
     process = dist.GP(dt.gp.Matern32(30.0), day, noise=0.1)
     process.conditional(dt.zeros(day), {day: dt.Dim("day", coords=[1.0, 2.0])})
+
+
+def visits_in_chunks(rows: int) -> xr.DataArray:
+    return xr.DataArray(np.zeros(1), dims="day").chunk().isel(day=0).expand_dims(obs=rows)
+
+
+@building
+def data_of_dask_beyond_the_memory():
+    rows = dt.Dim("obs")
+    spend = dt.rv("spend", dist.Normal(dt.tensor("visits", dims=rows), 1.0))
+    with mock.patch("dimtensor.values.loading.available", return_value=8 * 10**9):
+        dt.Model(spend, data={"visits": visits_in_chunks(10**12)}, backend="python")
+
+
+@building
+def chunks_of_dask_beyond_the_memory():
+    with mock.patch("dimtensor.values.loading.available", return_value=8 * 10**9):
+        dt.stream(visits_in_chunks(10**12), dims=OBS)

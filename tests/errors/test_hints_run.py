@@ -151,6 +151,7 @@ APART: dict[str, dict[str, Any]] = {
                                     .to_dataset(), "k": AGE},
     "exported_function_that_is_not_there": {"f": dt.function([IN], IN * 2.0, backend="python")},
     "centering_in_chunks": {"late": CHUNKED, "other": CHUNKED},
+    "chunks_of_dask_beyond_the_memory": {"array": xr.DataArray(np.ones(3), dims="obs")},
     "product_dim_in_chunks": {"matrix": CHUNKED},
     "evaluation_without_an_input": {"value": np.ones(3), "x": IN, "tensor": IN},
     "data_of_a_series_that_lacks_combinations": {"value": SERIES},

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import xarray as xr
 
+from dimtensor.cost.memory import available
 from dimtensor.errors import (
     ArgumentError,
     DimtensorError,
@@ -23,7 +24,6 @@ from dimtensor.errors import (
     printable,
     reason_of,
 )
-from dimtensor.model.inference.memory import available
 from dimtensor.values.label_texts import (
     encode_label,
     is_text,

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.backends.progress import Progress
+from dimtensor.cost.memory import available
 from dimtensor.cost.quantities import bytes_text
 from dimtensor.errors import MemoryLimitError, OptionError
 from dimtensor.model.inference.chunked import CHUNK, new_store
-from dimtensor.model.inference.memory import available
 from dimtensor.model.inference.results import extended, posterior_of
 from dimtensor.model.observations import Observation, Observations
 from dimtensor.model.predictive.generation import held
