@@ -332,3 +332,44 @@ def test_streams_as_values_are_never_loaded():
         X.sum().eval({X: own})
     empty = dt.stream(np.zeros(0), dims=OBS)
     assert X.sum().eval({X: empty}).item() == 0.0
+
+
+KIND = dt.tensor("kind", dims=OBS, categories=K)
+kinds = xr.DataArray(np.array(["a", "b"])[np.arange(50) % 2], dims="obs", coords={"obs": LABELS})
+of_kind = x.groupby(kinds.rename("k")).mean().reindex(k=["a", "b", "c"])
+AFTER = {
+    "means by group": (X.groupby(KIND).mean(), of_kind),
+    "differences of means": (MU - X.groupby(KIND).mean(), mu - of_kind),
+    "function of a sum": (dt.exp(X.mean()) * Y, np.exp(x.mean()) * y),
+    "range": (X.max() - X.min(), x.max() - x.min()),
+}
+
+
+@pytest.mark.parametrize("name", [name for name in AFTER if name != "function of a sum"])
+def test_functions_of_combined_values_are_computed_from_them(name):
+    result, wanted = AFTER[name]
+    f = dt.function([X, KIND, MU], {"after": result, "each": X * 2, "sum": X.sum()}, "python")
+    found = lazily(f, x.chunk(obs=20), kinds.chunk(obs=15), mu)
+    check(found["after"], wanted)
+    check(found["each"], x * 2)
+    check(found["sum"], x.sum())
+    assert found["each"].chunks == ((15, 5, 10, 10, 5, 5),)
+    point = {"x": x.chunk(obs=20), "kind": kinds.chunk(obs=15), "mu": mu}
+    used = {each.name: point[each.name] for each in dt.inputs_of(result)}
+    np.testing.assert_allclose(result.eval(used), wanted, rtol=1e-12)
+
+
+def test_functions_of_combined_values_at_each_position_are_refused():
+    f = dt.function([X, Y], AFTER["function of a sum"][0], "python")
+    with pytest.raises(dt.PartitionError, match="is not linear in the sum"):
+        lazily(f, x.chunk(obs=20), y.chunk(obs=20))
+
+
+def test_means_by_group_of_draws():
+    f = dt.function([X, KIND], X.groupby(KIND).mean(), "python")
+    draws = xr.DataArray(RNG.normal(size=(5, 50)), dims=["draw", "obs"])
+    found = lazily(f, draws.chunk(draw=2, obs=20), kinds.chunk(obs=25))
+    wanted = draws.groupby(kinds.drop_vars("obs").rename("k")).mean().reindex(k=["a", "b", "c"])
+    check(found, wanted)
+    streamed = f(dt.stream(x.values, OBS, 20), dt.stream(kinds.values, OBS, 20, categories=K))
+    np.testing.assert_allclose(computed(streamed), of_kind)

@@ -13,8 +13,10 @@ import xarray as xr
 import dimtensor as dt
 from dimtensor.compile.function import free_inputs
 from dimtensor.graph.partition.analysis import split
+from dimtensor.graph.partition.epilogue import split_epilogue
 from dimtensor.graph.partition.slices import gathered
 from dimtensor.graph.partition.weights import weighted
+from dimtensor.graph.printing.formula import formula
 from dimtensor.tensor.handle import wrap
 from tests.differential.generate import random_program
 from tests.differential.named import Named, NumPy
@@ -476,3 +478,26 @@ def test_a_dim_is_given_by_name():
         dt.partition(X.sum(), 0)
     with pytest.raises(dt.OptionError, match="starts and stops at 0 or above"):
         dt.partition(X.sum(), OBS).over(-1)
+
+
+# -- epilogues -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("outputs", "totals"),
+    [
+        ([X.groupby(WHO).mean()], ["sum(x, by=who)", "count(x, by=who)"]),
+        ([dt.exp(X.sum()) * B, X * B], ["b", "sum(x)", "x * b"]),
+        ([X.max() - X.min()], ["min(x)", "max(x)"]),
+        ([X.sum() * X.sum(), X - X.mean()], ["sum(x)", "x - mean(x)"]),
+    ],
+)
+def test_what_follows_combined_values_is_split_off(outputs, totals):
+    found = split_epilogue([x.node for x in outputs], [OBS])
+    assert {formula(x, 80) for x in found.totals} == {*totals}
+    assert not {*dt.inputs_of([wrap(x) for x in found.outputs])} & {X, B, WHO}
+
+
+@pytest.mark.parametrize("output", [X.sum(), X - X.mean(), X.cumsum(OBS), dt.exp(X)[0:1] * X.sum()])
+def test_other_expressions_have_no_epilogue(output):
+    assert split_epilogue([output.node], [OBS]) is None

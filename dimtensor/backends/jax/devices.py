@@ -89,17 +89,26 @@ def combine(operation: str, one: Any, other: Any) -> Any:
     return getattr(jnp, operation)(one, other)
 
 
+# their halves are doubles without rounding, and so are sums of 2**20 halves
+_INTEGERS = ("int64", "uint64")
+
+
 def reduce_over(
     axes: tuple[str, ...], operations: Sequence[str], values: Sequence[Any]
 ) -> list[Any]:
     """Reduce values of devices, those of one operation and dtype together.
 
-    Conditions are counted, so that they are part of the sum of the others.
+    Conditions are counted, so that they are part of the sum of the others. So are integers beside
+    doubles, in two halves, whose sums are exact.
     """
     import jax
     import jax.numpy as jnp
 
     counted: list[Any] = []
+    has_doubles = any(
+        operation == "add" and value.dtype == jnp.float64
+        for operation, value in zip(operations, values, strict=True)
+    )
     groups: dict[tuple[str, Any], list[int]] = {}
     for at, (operation, value) in enumerate(zip(operations, values, strict=True)):
         if operation in ("logical_and", "logical_or"):
@@ -107,6 +116,8 @@ def reduce_over(
             # the number of false, or of true ones
             value = (~value if operation == "logical_and" else value).astype(_float())
             operation = "add"
+        elif operation == "add" and has_doubles and value.dtype in _INTEGERS:
+            value = jnp.stack([value >> 32, value & 0xFFFFFFFF]).astype(jnp.float64)
         counted.append(value)
         groups.setdefault((operation, value.dtype), []).append(at)
     results: list[Any] = [None] * len(values)
@@ -128,8 +139,11 @@ def reduce_over(
         for at in members:
             start, stop = stop, stop + counted[at].size
             results[at] = total[start:stop].reshape(counted[at].shape)
-    for at, operation in enumerate(operations):
-        if operation == "logical_and":
+    for at, (operation, value) in enumerate(zip(operations, values, strict=True)):
+        if operation == "add" and has_doubles and value.dtype in _INTEGERS:
+            high, low = results[at].astype(value.dtype)
+            results[at] = (high << 32) + low
+        elif operation == "logical_and":
             results[at] = results[at] == 0
         elif operation == "logical_or":
             results[at] = results[at] > 0

@@ -25,6 +25,7 @@ from dimtensor.dims import Binding, Dim, depends_on_mask, sort_dims
 from dimtensor.errors import InputError, PartitionError
 from dimtensor.extras import require
 from dimtensor.graph import Node
+from dimtensor.graph.partition.epilogue import split_epilogue
 from dimtensor.graph.rebuilding.substitute import map_dim
 from dimtensor.tuning import COMBINED_SHARES
 from dimtensor.values.labeled import Labeled, LabeledPositions, axis_names
@@ -76,7 +77,17 @@ def call_lazily(function: CompiledFunction, values: Sequence[Any]) -> list[xr.Da
     binding = function._data_binding.copy()
     operands = read_operands(ports, labeled, binding)
     complete(binding, function._code.program)
-    return _LazyCall(function, operands, batch, binding).results()
+    try:
+        return _LazyCall(function, operands, batch, binding).results()
+    except PartitionError:
+        dims = {dim for operand in operands for dim in operand.cut}
+        after = split_epilogue(function._code.outputs, sort_dims(dims))
+        if after is None:
+            raise
+    totals = call_lazily(function._of(function._code.inputs, after.totals), values)
+    found = call_lazily(function._of(after.inputs, after.outputs), totals)
+    titles = [name for _, name in function._named_outputs()]
+    return [x.rename(name) for x, name in zip(found, titles, strict=True)]
 
 
 def in_memory(function: CompiledFunction, values: Sequence[Any]) -> list[xr.DataArray]:

@@ -28,13 +28,18 @@ def shares_of(placement: Placement, outputs: Sequence[Node]) -> DeviceShares | N
         If positions of one of these dims are those of another, or slices have lengths that depend
         on values.
     """
-    found = {
+    found = placed_dims(placement, outputs)
+    return DeviceShares(outputs, found) if found else None
+
+
+def placed_dims(placement: Placement, outputs: Sequence[Node]) -> dict[Dim, tuple[str, ...]]:
+    """Return the dims of expressions that are cut, with their axes of the mesh."""
+    return {
         dim: axes
         for key, axes in placement.axes.items()
         for dim in dims_below(outputs)
         if dim is key or (dim.name == key and not dim.parents)
     }
-    return DeviceShares(outputs, found) if found else None
 
 
 class ShareTerm(NamedTuple):

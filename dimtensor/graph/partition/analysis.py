@@ -17,6 +17,7 @@ defaults mean that positions are mixed.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from contextlib import suppress
 from typing import NamedTuple
 
 from dimtensor.dims import Dim, ProductDim, depends_on_mask, family, mask_keys
@@ -112,6 +113,19 @@ def split(y: Node, dim: Dim, known: frozenset[Node] = frozenset()) -> Split:
         if not more:
             return Split(dim, analysis.roles[y], None, cut, tuple(analysis.combining), known)
         known |= more  # what was computed from them has other roles
+
+
+def possible_roles(nodes: Sequence[Node], dim: Dim) -> tuple[dict[Node, Role], frozenset[Dim]]:
+    """Return the roles of the nodes that have one, and the dims that are cut.
+
+    A node that mixes positions has none, and neither have nodes that are computed from it.
+    """
+    analysis = _Analysis(dim, cut_dims(dim, nodes))
+    for node in nodes:
+        if all(x in analysis.roles for x in node.inputs):
+            with suppress(_MixedError):
+                analysis.roles[node] = analysis._role(node)
+    return analysis.roles, analysis.cut
 
 
 def nodes_with_masks(outputs: Sequence[Node], stop: Collection[Node] = ()) -> list[Node]:

@@ -19,6 +19,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -126,6 +127,60 @@ def one_all_reduce() -> None:
         for value, expected in zip(f(THETA, S), by_hand(v, THETA, S), strict=True):
             close(value, expected)
         assert collectives(f.jax, THETA, S) == ["all-reduce"]
+
+
+@check("quotients of sums follow one all-reduce")
+def epilogues() -> None:
+    kinds = dt.Dim("kind", coords=list("abcd"))
+    x, theta = dt.tensor("x", OBS), dt.scalar("theta")
+    kind = dt.tensor("kind of", OBS, categories=kinds)
+    means = x.groupby(kind).mean()
+    outputs = {
+        "means": means, "scaled": 1 - theta * means, "of b": means.sel(kind="b"),
+        "loss": (theta * x).sum(), "exp": dt.exp((theta * x).mean()),
+        "counts": x.groupby(kind).count(), "range": x.max() - x.min(),
+        "product": x.prod(), "each": theta * x,
+    }  # fmt: skip
+    for n in (1, 7, 16, 29):
+        rng = np.random.default_rng(n)
+        values, labels = rng.normal(size=n), np.array(list("abc"))[rng.integers(0, 3, n)]
+        by = pd.Series(values).groupby(labels).mean().reindex(list("abcd")).to_numpy()
+        f = dt.function([x, kind, theta], outputs, "jax", shard={OBS: "data"})
+        found = f(values, labels, S)
+        close(found["means"], by)
+        close(found["scaled"], 1 - S * by)
+        close(found["of b"], by[1])
+        close(found["loss"], S * values.sum())
+        close(found["exp"], np.exp(S * values.mean()))
+        close(found["counts"], [(labels == each).sum() for each in "abcd"])
+        close(found["range"], np.ptp(values))
+        close(found["product"], values.prod())
+        close(found["each"], S * values)
+    f = dt.function([x, kind, theta], [means, (theta * x).sum()], "jax", shard={OBS: "data"})
+    assert collectives(f.jax, values[:16], np.arange(16) % 4, S) == ["all-reduce"]
+    with pytest.raises(dt.LabelError, match="input 'kind of': dim 'kind' has no label 'e'"):
+        f(values[:2], ["a", "e"], S)
+    with pytest.raises(dt.PartitionError, match="an expression is not linear in the sum"):
+        dt.function([x, kind], x.groupby(kind).std(), "jax", shard={OBS: "data"})
+    with pytest.raises(dt.PartitionError, match="needs the whole at each position"):
+        dt.function([x, kind], [means, x - x.mean()], "jax", shard={OBS: "data"})
+
+
+@check("integers are summed exactly in the all-reduce of the others")
+def integers() -> None:
+    signed, unsigned, x = (
+        dt.tensor("i", OBS, "int64"), dt.tensor("u", OBS, "uint64"), dt.tensor("x", OBS)
+    )  # fmt: skip
+    f = dt.function([signed, unsigned, x], [signed.sum(), unsigned.sum(), x.sum()], "jax",
+                    shard={OBS: "data"})  # fmt: skip
+    rng = np.random.default_rng(0)
+    v = rng.integers(-(2**63), 2**63, 40), rng.integers(0, 2**64, 40, "uint64"), np.full(40, 0.1)
+    with np.errstate(over="ignore"):
+        expected = [each.sum() for each in v]
+    for value, one in zip(f(*v), expected, strict=True):
+        close(float(value), float(one))
+    assert [f(*v)[at].item() for at in (0, 1)] == [int(one) for one in expected[:2]]
+    assert collectives(f.jax, *v) == ["all-reduce"]
 
 
 @check("results along the dim stay on their devices")
