@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
-from dimtensor.dims import Dim, SelDim, without
+from dimtensor.dims import Dim, Dims, SelDim, SortedDim, without
 from dimtensor.graph import Node
+from dimtensor.graph.rebuilding.parents import plain
 from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
 from dimtensor.marginal.unknowns import (
     ElementIndex,
@@ -16,6 +18,7 @@ from dimtensor.marginal.unknowns import (
     LookupIndex,
     ShiftedIndex,
     StateDims,
+    Unknown,
     covers,
     end_of,
     own_slot,
@@ -24,6 +27,8 @@ from dimtensor.marginal.unknowns import (
 from dimtensor.tensor.constructors import arange, length, zeros
 from dimtensor.tensor.elementwise import clip
 from dimtensor.tensor.handle import wrap
+from dimtensor.tensor.inputs import tensor
+from dimtensor.tensor.ragged.layout import order, sorted_places
 
 
 def canonical(factor: Factor, states: StateDims) -> list[Factor]:
@@ -237,3 +242,111 @@ def _scattered(factor: Factor, slot: FactorSlot) -> Node:
 def _slice_of(where: ShiftedIndex, dim: Dim) -> slice | None:
     end = end_of(where.dim, where.by, dim)
     return None if end is None else slice(where.by or None, end or None)
+
+
+# -- ragged dims ----------------------------------------------------------------------------------
+
+
+class Flattening:
+    """Replacement of the ragged dims of chains by plain dims, sorted by parent.
+
+    At the first positions of a parent no factor depends on the elements before them, so that one
+    chain along all positions is a chain of each parent.
+
+    Attributes
+    ----------
+    flat : dict of Dim to Dim
+        The plain dims.
+    unknowns : dict of Unknown to Unknown
+        Unknowns along the plain dims.
+    """
+
+    def __init__(self, factors: Sequence[Factor], unknowns: Sequence[Unknown], states: StateDims):
+        chained = {
+            where.dim
+            for factor in factors
+            for _, slot in factor.slots
+            for where in slot.indices
+            if isinstance(where, ShiftedIndex) and where.by and where.dim._within is not None
+        }
+        self._states = states
+        self._order = {dim: order(dim) for dim in chained}
+        self.flat = {
+            dim: plain(dim) if ordered is None else SortedDim(plain(dim))
+            for dim, ordered in self._order.items()
+        }
+        self.unknowns = {
+            unknown: replace(
+                unknown,
+                node=tensor(
+                    unknown.name,
+                    self.dims(unknown.dims),
+                    unknown.node.dtype,
+                    unknown.node.categories,
+                ).node,
+            )
+            for unknown in unknowns
+            if not chained.isdisjoint(unknown.dims)
+        }
+
+    def dims(self, dims: Sequence[Dim]) -> Dims:
+        """Return the plain dims of some dims."""
+        return tuple(self.flat.get(dim, dim) for dim in dims)
+
+    def sorted(self, node: Node) -> Node:
+        """Return a node along the plain dims."""
+        for dim, flat in self.flat.items():
+            if dim in node.dims:
+                node = relabel_node(node, (dim, plain(dim)))
+                ordered = self._order[dim]
+                if ordered is not None:
+                    node = wrap(node).isel({plain(dim): ordered}).node
+                    node = relabel_node(node, (plain(dim), flat))
+        return node
+
+    def restored(self, node: Node) -> Node:
+        """Return a node along the ragged dims."""
+        for dim, flat in self.flat.items():
+            if flat in node.dims:
+                if flat is not plain(dim):
+                    node = wrap(node).isel({flat: self._places(dim)}).node
+                node = relabel_node(node, (plain(dim), dim))
+        return node
+
+    def _places(self, dim: Dim) -> Any:
+        return wrap(relabel_node(sorted_places(dim).node, (dim, plain(dim))))
+
+    def factor(self, factor: Factor) -> Factor:
+        """Return a factor along the plain dims, whose slots are of unknowns along these."""
+        if not any(slot.unknown in self.unknowns for _, slot in factor.slots):
+            return factor
+        slots = []
+        for dim, slot in factor.slots:
+            pairs = zip(slot.unknown.dims, slot.indices, strict=True)
+            indices = tuple(self._index(own, where) for own, where in pairs)
+            unknown = self.unknowns.get(slot.unknown, slot.unknown)
+            slots.append((dim, FactorSlot(unknown, indices)))
+        dims = self.dims(factor.dims)
+        return _on_state_dims(factor, self.sorted(factor.node), dims, slots, self._states)
+
+    def _index(self, own: Dim, where: ElementIndex) -> ElementIndex:
+        """Return the index of an element of an unknown along one of its dims."""
+        if isinstance(where, ShiftedIndex) and where.dim in self.flat:
+            return ShiftedIndex(self.flat[where.dim], where.by)
+        if isinstance(where, LookupIndex):
+            where = LookupIndex(self.sorted(where.positions))
+        if own not in self.flat or self._order[own] is None:
+            return where
+        if isinstance(where, FixedIndex):
+            at: Any = where.position
+        elif isinstance(where, ShiftedIndex):
+            at = arange(where.dim) + where.by
+        else:
+            at = wrap(where.positions)
+        return LookupIndex(self._places(own).isel({plain(own): at}).node)
+
+    def result(self, factor: Factor) -> Factor:
+        """Return a factor without slots along the ragged dims."""
+        back = {flat: dim for dim, flat in self.flat.items()}
+        dims = tuple(back.get(dim, dim) for dim in factor.dims)
+        return factor.with_node(self.restored(factor.node), dims, factor.slots)

@@ -12,13 +12,14 @@ from functools import partial
 
 import numpy as np
 
-from dimtensor.dims import Dim, ProductDim, RenamedDim
+from dimtensor.dims import Dim, ProductDim, RenamedDim, ancestors, without
 from dimtensor.dims.selection import Slice
 from dimtensor.errors import GraphError, listing
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.attrs import IndexAttrs, IndexItem, ReduceAttrs
 from dimtensor.graph.node import KINDS
 from dimtensor.graph.printing.formula import formula
+from dimtensor.graph.rebuilding.parents import plain
 from dimtensor.graph.rebuilding.substitute import expand_node, rebuild, relabel_node
 from dimtensor.marginal.counts import by_count, is_renamed
 from dimtensor.marginal.unknowns import (
@@ -37,6 +38,7 @@ from dimtensor.marginal.unknowns import (
 )
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.handle import constant, elemwise, wrap
+from dimtensor.tensor.ragged.shifts import shift_of
 
 ARITHMETIC = ("add", "subtract", "multiply", "divide", "power")
 # at most so many unknowns have their state 0 separated in one factor
@@ -102,47 +104,71 @@ class FactorReader:
 
     # -- sums ------------------------------------------------------------------------------------
 
-    def summands(self, node: Node) -> list[Node]:
-        """Split a node that is summed over its dims into summands, opening sums nested in it."""
-        if not self._has_sum(node):
+    def summands(self, node: Node, factored: bool = False) -> list[Node]:
+        """Split a node that is summed over its dims into summands, opening sums nested in it.
+
+        Sums by group are not opened if they are `factored`: their multiples are those of groups.
+        """
+        if not self._has_sum(node, factored):
             return [node]
-        below = [x for x in node.inputs if self._has_sum(x)]
-        if node.kind in ("reduce", "check", "cast"):
+        if node.kind == "reduce":
             return self.summands(node.inputs[0])
+        if node.kind in ("check", "cast"):
+            return self.summands(node.inputs[0], factored)
+        if node.kind == "relabel":
+            return self.summands(node.inputs[0])
+        if node.kind == "update":
+            value = node.inputs[1]
+            return self.summands(value.inputs[0] if value.kind == "relabel" else value)
         name = node.attrs
         if name in ("add", "subtract"):
             left, right = (expand_node(x, node.dims) for x in node.inputs)
             if name == "subtract":
                 right = make("elemwise", (right,), "negative")
-            return [*self.summands(left), *self.summands(right)]
-        (inner,) = below
-        parts = [expand_node(part, node.dims) for part in self.summands(inner)]
+            return [*self.summands(left, factored), *self.summands(right, factored)]
+        if name == "negative":
+            parts = self.summands(node.inputs[0], factored)
+            return [make("elemwise", (part,), name) for part in parts]
+        (inner,) = [x for x in node.inputs if self._has_sum(x, factored or _is_multiple(node))]
+        parts = self.summands(inner, factored or _is_multiple(node))
+        dims = tuple(dict.fromkeys(d for x in node.inputs if x is not inner for d in x.dims))
+        if any(dim in dims for part in parts for own in part.dims for dim in ancestors(own)):
+            return [node]  # values of parents would be looked up for each of their positions
+        parts = [expand_node(part, dims) for part in parts]
         return [
             make("elemwise", tuple(part if x is inner else x for x in node.inputs), name)
             for part in parts
         ]
 
-    def _has_sum(self, node: Node) -> bool:
+    def _has_sum(self, node: Node, factored: bool) -> bool:
         """Return whether linear operations lead to a sum over elements of unknowns."""
         if not self.depends(node):
             return False
         if node.kind == "reduce":
             return node.attrs.name == "sum"
-        if node.kind in ("check", "cast", "expand"):
-            return node.kind != "expand" and self._has_sum(node.inputs[0])
+        if node.kind in ("check", "cast"):
+            return self._has_sum(node.inputs[0], factored)
+        if node.kind == "relabel":
+            return not factored and self._has_sum(node.inputs[0], factored)
+        if node.kind == "update":
+            known = not any(map(self.depends, node.inputs[2:]))
+            return not factored and known and _is_group_sum(node)
         if node.kind != "elemwise":
             return False
         if node.attrs in ("add", "subtract", "negative"):
-            return any(map(self._has_sum, node.inputs))
+            return any(self._has_sum(x, factored) for x in node.inputs)
+        factored = factored or _is_multiple(node)
         if node.attrs in ("multiply", "divide"):
-            return (sum(map(self.depends, node.inputs)) == 1 and self._has_sum(node.inputs[0])) or (
-                node.attrs == "multiply" and not self.depends(node.inputs[0])
-                and self._has_sum(node.inputs[1])
+            one, other = node.inputs
+            return (
+                (not self.depends(other) and self._has_sum(one, factored))
+                or (node.attrs == "multiply" and not self.depends(one)
+                    and self._has_sum(other, factored))
             )  # fmt: skip
         if node.attrs == "where" and not self.depends(node.inputs[0]):
             _, yes, no = node.inputs
             pairs = ((yes, no), (no, yes))
-            return any(self._has_sum(x) and y.kind == "constant" and not y.attrs.value
+            return any(self._has_sum(x, factored) and y.kind == "constant" and not y.attrs.value
                        for x, y in pairs)  # fmt: skip
         return False
 
@@ -292,6 +318,26 @@ class FactorReader:
         return _StateExpression(moved, slots, None, frozenset(counted))
 
 
+def _is_multiple(node: Node) -> bool:
+    """Return whether elements of an operand have factors or conditions of their own."""
+    return sum(bool(x.dims) for x in node.inputs) > 1
+
+
+def _is_group_sum(node: Node) -> bool:
+    """Return whether an update adds up elements by group, such as those of each parent."""
+    base, value, *indexers = node.inputs
+    base = base.inputs[0] if base.kind == "expand" else base
+    indexed = [item.dim for item in node.attrs.items if item.kind == "tensor"]
+    dims = {*without(node.dims, indexed), *(dim for x in indexers for dim in x.dims)}
+    return (
+        node.attrs.mode == "inc"
+        and len(indexed) == len(node.attrs.items)
+        and base.kind == "constant"
+        and not base.attrs.value
+        and dims == set(value.dims)
+    )
+
+
 def mixing_error(node: Node, slot: FactorSlot, dims: Iterable[Dim]) -> GraphError:
     """Return the error for an expression that mixes elements of an unknown."""
     names = listing([dim._short for dim in dims])
@@ -432,6 +478,9 @@ def _selected(node: Node, where: ShiftedIndex) -> ElementIndex | None:
         return FixedIndex(position + where.by) if position >= 0 or not where.by else None
     if item.kind == "tensor" and not where.by:
         index = node.inputs[1 + item.payload]
+        marked = shift_of(index)
+        if marked is not None and plain(marked[0]) is where.dim:
+            return ShiftedIndex(marked[0], -marked[1])
         return LookupIndex(make("codes", (index,), None) if index.categories is not None else index)
     taken = item.payload
     if item.kind == "select" and isinstance(taken, Slice) and taken.step == 1:

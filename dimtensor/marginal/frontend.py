@@ -10,6 +10,7 @@ from dimtensor.dims import Dim
 from dimtensor.errors import DimError, GraphError, OptionError, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.dtypes import is_float
+from dimtensor.marginal.alignment import Flattening
 from dimtensor.marginal.chains import NormalChain
 from dimtensor.marginal.elimination import Elimination
 from dimtensor.marginal.factors import FactorReader
@@ -30,6 +31,7 @@ from dimtensor.marginal.normal.unrolling import (
 )
 from dimtensor.marginal.unknowns import Factor, FixedIndex, StateDims, Unknown
 from dimtensor.tensor.handle import wrap
+from dimtensor.tensor.ragged.shifts import marked_shifts
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -108,7 +110,8 @@ class Marginal:
     ):
         self.unknowns = tuple(unknowns)
         self.steps: list[Any] = []
-        named = [(frozenset([name]), node) for name, node in terms.items()]
+        marked = marked_shifts(list(terms.values()))
+        named = [(frozenset([name]), node) for name, node in zip(terms, marked, strict=True)]
         states, normal = StateDims(), [u for u in self.unknowns if u.continuous]
         self.vectors: list[UnrolledLatent] = []
         if normal:
@@ -120,6 +123,9 @@ class Marginal:
         discrete = [u for u in self.unknowns if not u.continuous]
         factors, discrete = self._factors(named, discrete, states)
         factors += more(states, self.vectors)
+        self.flattening = Flattening(factors, discrete, states)
+        factors = [self.flattening.factor(factor) for factor in factors]
+        discrete = [self.flattening.unknowns.get(unknown, unknown) for unknown in discrete]
         self.elimination = Elimination(factors, discrete, states, merge, associative_scan)
         self.steps += self.elimination.steps
 
@@ -146,7 +152,7 @@ class Marginal:
     @property
     def parts(self) -> list[Factor]:
         """Remaining factors."""
-        return self.elimination.factors
+        return [self.flattening.result(factor) for factor in self.elimination.factors]
 
     @property
     def logp(self) -> DimTensor:

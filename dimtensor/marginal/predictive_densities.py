@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim, Dims, SelDim
 from dimtensor.dims.selection import Slice
 from dimtensor.graph.rebuilding.substitute import expand_node
+from dimtensor.marginal.alignment import Flattening
 from dimtensor.marginal.chains import Chain, StepFactor, loop_tables, prefix_table, step_tables
 from dimtensor.marginal.moves import log_sum
 from dimtensor.marginal.normal.filters import ResidualChain, filter_densities
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 
 def one_step_ahead(
-    steps: Sequence[Any], parts: Sequence[Factor], name: str, dims: Dims
+    steps: Sequence[Any], parts: Sequence[Factor], name: str, dims: Dims, flattening: Flattening
 ) -> tuple[DimTensor | None, str]:
     """Return the log density of each observation given the earlier ones, or the reason for none.
 
@@ -37,6 +38,8 @@ def one_step_ahead(
         Name of the observed variable.
     dims : tuple of Dim
         Dims of the observed variable.
+    flattening : Flattening
+        Plain dims of the chains, for ragged ones.
     """
     if len(steps) == 1 and isinstance(steps[0], MatrixFilter):
         return _from_matrices(steps[0], parts, name, dims)
@@ -44,7 +47,7 @@ def one_step_ahead(
         return None, "what is summed out is not one chain by itself"
     (step,) = steps
     chain = step if isinstance(step, Chain) else step.chain
-    if {chain.dim, *chain.batch} != set(dims):
+    if {chain.dim, *chain.batch} != set(flattening.dims(dims)):
         return None, f"it has not one element for each one along {chain.dim._short!r}"
     if chain.slots or not all(
         origin == {name} or origin <= {u.name for u in chain.eliminated} for origin in chain.origins
@@ -54,6 +57,7 @@ def one_step_ahead(
     if not all(_in_time(piece, chain.dim) for piece in own):
         return None, "it depends on later elements of what is summed out"
     found = _from_forward(chain) if isinstance(step, Chain) else _from_filter(step)
+    found = wrap(flattening.restored(found.node))
     for part in parts:
         if part.origins != {name}:
             continue
@@ -61,6 +65,27 @@ def one_step_ahead(
             return None, "its density is not known element by element"
         found = found + wrap(part.full())
     return found, ""
+
+
+def by_parent(
+    steps: Sequence[Any], parts: Sequence[Factor], flattening: Flattening
+) -> DimTensor | None:
+    """Return the log density of each parent of the ragged dim of a chain, or None without one."""
+    if len(steps) != 1 or not isinstance(steps[0], Chain) or steps[0].slots:
+        return None
+    (chain,) = steps
+    dims = [dim for dim, flat in flattening.flat.items() if flat is chain.dim]
+    whole = [part for part in parts if set(part.dims) == set(chain.batch)]
+    if not dims or len(whole) > 1:
+        return None
+    found = wrap(flattening.restored(_from_forward(chain).node)).sum(dims)
+    for part in parts:
+        if part in whole:
+            continue
+        if set(part.dims) != {*dims, *chain.batch}:
+            return None
+        found = found + wrap(part.full()).sum(dims)
+    return found
 
 
 def _from_matrices(

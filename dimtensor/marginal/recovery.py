@@ -67,6 +67,8 @@ def positions(
     marginal = Marginal(terms, unknowns, merge)
     for step in reversed(marginal.steps):
         found.undo(step)
+    for unknown, along in marginal.flattening.unknowns.items():
+        found.picked[unknown] = marginal.flattening.restored(found.picked[along])
     for unknown, dim, parts in reversed(marginal.vectors):
         values = [wrap(found.picked[part]) for part in parts]
         dims = tuple(dict.fromkeys(d for x in values for d in x.dims))

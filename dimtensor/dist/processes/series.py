@@ -24,6 +24,7 @@ from dimtensor.dist.spec import spec_of
 from dimtensor.dist.supports import real
 from dimtensor.errors import DimError, GraphError, OptionError
 from dimtensor.spellings import spelled
+from dimtensor.tensor.along.places import inside_of, nearest_to
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.control.loops import cumulate
 from dimtensor.tensor.elementwise import equal, log, square, where
@@ -378,10 +379,11 @@ class MarkovChain(PathDistribution, VectorDistribution, state=("dim", "labels", 
         """Log probabilities of labels given those before them."""
         x = as_positions(x, self.labels, self.name)
         p = self._values
-        before = x.shift({self.dim: 1}, fill_value=0)
+        earlier = arange(self.dim) - 1
+        before = nearest_to(x, self.dim, earlier, 0)
         moves = log(p["move"]).isel({self.labels: before, self.following: x})
         first = log(p["start"]).isel({self.labels: x})
-        return where(equal(arange(self.dim), 0), first, moves)
+        return where(inside_of(self.dim, earlier), moves, first)
 
     def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
         p = self._values

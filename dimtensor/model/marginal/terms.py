@@ -13,7 +13,7 @@ from dimtensor.graph import toposort
 from dimtensor.graph.dtypes import is_float
 from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.marginal.frontend import Marginal, unknown_of
-from dimtensor.marginal.predictive_densities import one_step_ahead
+from dimtensor.marginal.predictive_densities import by_parent, one_step_ahead
 from dimtensor.marginal.unknowns import Factor, Unknown
 from dimtensor.tensor.handle import TensorHandle, wrap
 
@@ -42,6 +42,8 @@ class MarginalTerms:
     steps : str
     together : dict of str to tuple of str
         Variables of each term.
+    of_parents : dict of str to DimTensor
+        Terms of each parent of a ragged dim, whose sums are those of `terms`.
     """
 
     terms: dict[str, DimTensor]
@@ -50,6 +52,7 @@ class MarginalTerms:
     ahead: dict[str, DimTensor]
     not_ahead: dict[str, str]
     together: dict[str, tuple[str, ...]]
+    of_parents: dict[str, DimTensor]
 
     def of(self, names: Sequence[str], ahead: bool = False) -> dict[str, DimTensor]:
         """Return terms of single variables, or of elements given earlier ones.
@@ -94,7 +97,7 @@ class MarginalTerms:
                     f"themselves: what is summed out depends on {listing(others)}, too"
                 )
             if not others:
-                found[label] = self.terms[label]
+                found[label] = self.of_parents.get(label, self.terms[label])
         return found
 
 
@@ -159,6 +162,7 @@ def summed_terms(placed: BoundGraph) -> MarginalTerms:
     ahead: dict[str, DimTensor] = {}
     not_ahead: dict[str, str] = {}
     together: dict[str, tuple[str, ...]] = {}
+    of_parents: dict[str, DimTensor] = {}
     # partially observed variables have a density of their known values
     hidden = {unknown.name for unknown in unknowns} - set(placed.spec.observed)
     for origins, parts in _together(marginal.parts):
@@ -174,14 +178,18 @@ def summed_terms(placed: BoundGraph) -> MarginalTerms:
             continue
         refused |= dict.fromkeys(names, reason)
         for name in observed:
-            given, why = one_step_ahead(marginal.steps, parts, name, placed.values[name].dims)
+            dims = placed.values[name].dims
+            given, why = one_step_ahead(marginal.steps, parts, name, dims, marginal.flattening)
             if given is None:
                 not_ahead[name] = why
             else:
                 ahead[name] = given
         label = names[0] if len(names) == 1 else " and ".join(names or sorted(origins))
         found[label], together[label] = _sum(parts), tuple(names)
-    return MarginalTerms(found, refused, marginal.text, ahead, not_ahead, together)
+        of_each = by_parent(marginal.steps, parts, marginal.flattening)
+        if of_each is not None:
+            of_parents[label] = of_each
+    return MarginalTerms(found, refused, marginal.text, ahead, not_ahead, together, of_parents)
 
 
 def _why_not(

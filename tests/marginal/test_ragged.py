@@ -1,0 +1,187 @@
+"""Hidden Markov chains along ragged dims; the oracle sums over all paths of each parent."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pytest
+import xarray as xr
+from scipy import stats
+from scipy.special import logsumexp
+
+import dimtensor as dt
+from dimtensor import dist
+from tests.backend_names import LONG_JAX_COMPILED
+
+subject = dt.Dim("subject", coords=["a", "b", "c", "d"])
+sky = dt.Dim("sky", coords=["dry", "wet"])
+START = np.array([0.3, 0.7])
+MOVES = np.random.default_rng(2).dirichlet([1.0, 2.0], size=(4, 2))
+MEANS = np.array([-0.5, 0.8])
+# sorted and in any order, parents without positions and with one
+OWNERS = [[0, 0, 0, 2, 2], [2, 0, 2, 0, 2, 3], [1], [3, 2, 1, 0], [2, 2, 2], [0, 1, 1, 1, 3]]
+
+
+def layout(seed: int) -> np.ndarray:
+    if seed < len(OWNERS):
+        return np.array(OWNERS[seed])
+    rng = np.random.default_rng(seed)
+    return rng.integers(0, 4, rng.integers(1, 12))
+
+
+def paths(owners: np.ndarray, y: np.ndarray, means: np.ndarray = MEANS):
+    """Return all paths of each parent, with their joint log densities with the observations."""
+    for at in range(4):
+        own = y[owners == at]
+        found = list(itertools.product(range(2), repeat=len(own)))
+        logps = []
+        for path in found:
+            p = stats.norm(means[list(path)], 1.0).logpdf(own).sum() if path else 0.0
+            p += np.log(START[path[0]]) if path else 0.0
+            p += sum(np.log(MOVES[at, i, j]) for i, j in itertools.pairwise(path))
+            logps.append(p)
+        yield np.array(found, int), np.array(logps)
+
+
+def written(trial: dt.Dim, backend: str = "python") -> dt.Model:
+    start = dt.data(START, dims=sky)
+    moves = dt.data(MOVES, dims=[subject, sky, sky.rename()])
+    z = dt.rv("z", dist.MarkovChain(start, moves, dim=trial))
+    mean = dt.rv("mean", dist.Normal(0.0, 1.0), dims=sky)
+    return dt.Model(dt.rv("y", dist.Normal(mean.sel(sky=z), 1.0)), backend=backend)
+
+
+def of(owners: np.ndarray) -> dt.Dim:
+    return dt.ragged("trial", within=subject, by=subject.coords[owners])
+
+
+def draws(n: int) -> xr.Dataset:
+    values = np.broadcast_to(MEANS, (1, n, 2))
+    return xr.Dataset({"mean": (["chain", "draw", "sky"], values)}, {"sky": sky.coords})
+
+
+def check(owners: np.ndarray, backend: str) -> None:
+    y = np.random.default_rng(len(owners)).normal(size=len(owners))
+    fit = written(of(owners), backend).observe({"y": y}).marginalize("z")
+    flat = fit.log_density()
+
+    def total(means):
+        return stats.norm.logpdf(means).sum() + sum(
+            logsumexp(logps) for _, logps in paths(owners, y, means)
+        )
+
+    value, slope = flat.logp_and_grad(MEANS)
+    np.testing.assert_allclose(value, total(MEANS), rtol=1e-11)
+    step = 1e-5 * np.eye(2)
+    slopes = [(total(MEANS + e) - total(MEANS - e)) / 2e-5 for e in step]
+    np.testing.assert_allclose(slope, slopes, atol=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(9))
+def test_densities_are_sums_over_the_paths_of_each_parent(seed):
+    check(layout(seed), "python")
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", LONG_JAX_COMPILED)
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_densities_on_compiled_backends(seed, backend):
+    check(layout(seed), backend)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3, 7])
+def test_recovered_states_are_those_of_each_parent(seed):
+    owners = layout(seed)
+    y = np.random.default_rng(len(owners)).normal(size=len(owners))
+    fit = written(of(owners)).observe({"y": y}).marginalize("z")
+    post = draws(3000)
+    probable, best = np.zeros(len(owners)), np.zeros(len(owners), int)
+    for at, (found, logps) in enumerate(paths(owners, y)):
+        own = owners == at
+        weights = np.exp(logps - logsumexp(logps))
+        probable[own], best[own] = weights @ found, found[np.argmax(logps)]
+    one = draws(1)
+    shown = fit.recover(one, how="probabilities")["posterior"]["z_probability"]
+    np.testing.assert_allclose(shown.sel(sky="wet").values[0, 0], probable, rtol=1e-9)
+    mode = fit.recover(one, how="most probable")["posterior"]["z"]
+    assert mode.values[0, 0].tolist() == sky.coords[best].tolist()
+    drawn = fit.recover(post, seed=1)["posterior"]["z"].values[0] == "wet"
+    error = np.sqrt(probable * (1 - probable) / 3000) + 1e-12
+    assert (np.abs(drawn.mean(axis=0) - probable) < 4.5 * error).all()
+
+
+@pytest.mark.parametrize("seed", [0, 1, 3, 7])
+def test_one_step_ahead_densities_add_up_to_those_of_parents(seed):
+    owners = layout(seed)
+    y = np.random.default_rng(len(owners)).normal(size=len(owners))
+    fit = written(of(owners)).observe({"y": y}).marginalize("z")
+    found = fit.log_likelihood(draws(1), one_step_ahead=True)["log_likelihood"]["y"].values[0, 0]
+    expected = np.zeros(len(owners))
+    for at in range(4):
+        own = np.flatnonzero(owners == at)
+        totals = []
+        for n in range(1, len(own) + 1):
+            part = np.isin(np.arange(len(owners)), own[:n])
+            totals.append(logsumexp([*paths(owners[part], y[part])][at][1]))
+        expected[own] = np.diff(totals, prepend=0.0)
+    np.testing.assert_allclose(found, expected, rtol=1e-9)
+    whole = fit.log_likelihood(draws(1), grouped=True)["log_likelihood"]["y"]
+    assert whole.dims == ("chain", "draw", "subject")
+    sums = [logsumexp(logps) for _, logps in paths(owners, y)]
+    np.testing.assert_allclose(whole.values[0, 0], sums, rtol=1e-9, atol=1e-12)
+
+
+def test_a_chain_whose_lengths_come_with_a_call():
+    sizes = dt.tensor("sizes", dims=subject, dtype="int64")
+    trial = dt.ragged("trial", within=subject, lengths=sizes)
+    start = dt.data(START, dims=sky)
+    moves = dt.data(MOVES, dims=[subject, sky, sky.rename()])
+    z = dt.tensor("z", dims=trial, categories=sky)
+    y, mean = dt.tensor("y", dims=trial), dt.tensor("mean", dims=sky)
+    terms = {
+        "z": dist.MarkovChain(start, moves, dim=trial).logp(z),
+        "y": dist.Normal(mean.sel(sky=z), 1.0).logp(y),
+    }
+    f = dt.function([sizes, y, mean], dt.marginalize(terms, z), backend="python")
+    rng = np.random.default_rng(5)
+    for lengths in ([2, 0, 1, 3], [0, 0, 1, 0], [1, 1, 1, 1], [0, 4, 0, 0]):
+        owners = np.repeat(np.arange(4), lengths)
+        values = rng.normal(size=len(owners))
+        expected = sum(logsumexp(logps) for _, logps in paths(owners, values))
+        np.testing.assert_allclose(float(f(lengths, values, MEANS)), expected, rtol=1e-11)
+
+
+def test_a_chain_of_second_order_in_two_unknowns():
+    """Pairs of an element and the one two before it, and another unknown beside."""
+    owners = np.array([1, 0, 1, 1, 0, 3])
+    trial = of(owners)
+    u, v = (dt.tensor(name, dims=trial, categories=sky) for name in "uv")
+    rng = np.random.default_rng(8)
+    tables = rng.normal(size=(3, 2, 2)), rng.normal(size=(len(owners), 2))
+    two, one, beside = (dt.data(x, dims=[sky, sky.rename()]) for x in tables[0])
+    alone = dt.data(tables[1], dims=[trial, sky])
+    number = dt.arange(trial)
+
+    def of_pair(table, left, right):
+        return table.sel({sky: left, sky.rename(): right})
+
+    terms = {
+        "two": dt.where(number >= 2, of_pair(two, u.shift(trial=2, fill_value="dry"), u), 0.0),
+        "one": dt.where(number >= 1, of_pair(one, v.shift(trial=1, fill_value="dry"), u), 0.0),
+        "beside": of_pair(beside, u, v),
+        "alone": alone.sel(sky=u) - 0.5 * alone.sel(sky=v),
+    }
+    logps = []
+    for values in itertools.product(range(2), repeat=2 * len(owners)):
+        a, b = np.array(values).reshape(2, -1)
+        total = tables[0][2][a, b].sum()
+        total += tables[1][np.arange(len(a)), a].sum() - 0.5 * tables[1][np.arange(len(a)), b].sum()
+        for at in range(4):
+            own = np.flatnonzero(owners == at)
+            total += tables[0][0][a[own[:-2]], a[own[2:]]].sum()
+            total += tables[0][1][b[own[:-1]], a[own[1:]]].sum()
+        logps.append(total)
+    for order in (terms, {name: terms[name] for name in reversed(terms)}):
+        found = dt.evaluate(dt.marginalize(order, u, v), {})
+        np.testing.assert_allclose(float(found), logsumexp(logps), rtol=1e-12)
