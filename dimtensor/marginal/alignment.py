@@ -316,8 +316,15 @@ class Flattening:
     def _places(self, dim: Dim) -> Any:
         return wrap(relabel_node(sorted_places(dim).node, (dim, plain(dim))))
 
-    def factor(self, factor: Factor) -> Factor:
-        """Return a factor along the plain dims, whose slots are of unknowns along these."""
+    def of(self, unknowns: Sequence[Unknown]) -> list[Unknown]:
+        """Return the unknowns along the plain dims."""
+        return [self.unknowns.get(unknown, unknown) for unknown in unknowns]
+
+    def factors(self, factors: Sequence[Factor]) -> list[Factor]:
+        """Return factors along the plain dims, whose slots are of unknowns along these."""
+        return [self._factor(factor) for factor in factors]
+
+    def _factor(self, factor: Factor) -> Factor:
         if not any(slot.unknown in self.unknowns for _, slot in factor.slots):
             return factor
         slots = []
@@ -345,8 +352,14 @@ class Flattening:
             at = wrap(where.positions)
         return LookupIndex(self._places(own).isel({plain(own): at}).node)
 
-    def result(self, factor: Factor) -> Factor:
-        """Return a factor without slots along the ragged dims."""
+    def results(self, factors: Sequence[Factor]) -> list[Factor]:
+        """Return factors without slots along the ragged dims."""
         back = {flat: dim for dim, flat in self.flat.items()}
-        dims = tuple(back.get(dim, dim) for dim in factor.dims)
-        return factor.with_node(self.restored(factor.node), dims, factor.slots)
+        return [
+            factor.with_node(
+                self.restored(factor.node),
+                tuple(back.get(dim, dim) for dim in factor.dims),
+                factor.slots,
+            )
+            for factor in factors
+        ]

@@ -114,9 +114,10 @@ class Marginal:
         named = [(frozenset([name]), node) for name, node in zip(terms, marked, strict=True)]
         states, normal = StateDims(), [u for u in self.unknowns if u.continuous]
         self.vectors: list[UnrolledLatent] = []
+        self.flattenings: list[Flattening] = []
         if normal:
             whole = GaussianIntegral(named, normal)
-            self.vectors = whole.vectors
+            self.vectors, self.flattenings = whole.vectors, whole.flattenings
             refuse_switching(whole.steps, [u for u in self.unknowns if not u.continuous])
             self.steps += whole.steps
             named = whole.terms
@@ -124,8 +125,8 @@ class Marginal:
         factors, discrete = self._factors(named, discrete, states)
         factors += more(states, self.vectors)
         self.flattening = Flattening(factors, discrete, states)
-        factors = [self.flattening.factor(factor) for factor in factors]
-        discrete = [self.flattening.unknowns.get(unknown, unknown) for unknown in discrete]
+        self.flattenings.append(self.flattening)
+        factors, discrete = self.flattening.factors(factors), self.flattening.of(discrete)
         self.elimination = Elimination(factors, discrete, states, merge, associative_scan)
         self.steps += self.elimination.steps
 
@@ -152,7 +153,7 @@ class Marginal:
     @property
     def parts(self) -> list[Factor]:
         """Remaining factors."""
-        return [self.flattening.result(factor) for factor in self.elimination.factors]
+        return self.flattening.results(self.elimination.factors)
 
     @property
     def logp(self) -> DimTensor:
@@ -189,13 +190,14 @@ class GaussianIntegral:
         self.terms = [(origins, without_flat_densities(x)) for origins, x in named]
         self.steps: list[Any] = []
         self.vectors: list[UnrolledLatent] = []
+        self.flattenings: list[Flattening] = []
         left = list(unknowns)
         first: GraphError | None = None
         while left:
             states = StateDims()
             reader = QuadraticReader(left, states)
             try:
-                done = _integrate(reader, self.terms, left, states)
+                done, flattening = _integrate(reader, self.terms, left, states)
             except GraphError as error:
                 first = first or error
                 rest = self._filter(left)
@@ -206,7 +208,9 @@ class GaussianIntegral:
                 left = rest
             else:
                 self.steps += done.steps
-                self.terms = [(f.origins, f.full()) for f in done.factors]
+                self.flattenings.append(flattening)
+                found = flattening.results(done.factors)
+                self.terms = [(f.origins, f.full()) for f in found]
                 return
 
     def _filter(self, left: Sequence[Unknown]) -> list[Unknown] | None:
@@ -272,18 +276,28 @@ def _unrollable_dims(reader: FactorReader) -> Iterator[tuple[Unknown, Dim]]:
 def _integrate(
     reader: QuadraticReader, named: Sequence[tuple[Any, Node]], unknowns: Sequence[Unknown],
     states: StateDims,
-) -> ResidualElimination | InformationElimination:  # fmt: skip
-    """Integrate out unknowns by residuals, or in information form where no residual is proper."""
+) -> tuple[ResidualElimination | InformationElimination, Flattening]:  # fmt: skip
+    """Integrate out unknowns by residuals, or in information form where no residual is proper.
+
+    Chains along ragged dims have improper residuals: where a parent starts they are masked.
+    """
+    if any(dim._within is not None for unknown in unknowns for dim in unknown.dims):
+        monomials = reader.monomials(named)
+        flattening = Flattening(monomials, unknowns, states)
+        factors, flat = flattening.factors(monomials), flattening.of(unknowns)
+        if flattening.flat:
+            return InformationElimination(factors, flat, states), flattening
+    nothing = Flattening((), (), states)
     given = reader.residuals(named)
     if given is not None:
         lonely = structurally_unbounded(given[1], unknowns)
         if lonely is not None:
             raise infinite_integral(lonely.name)
         try:
-            return ResidualElimination(*given, unknowns, states)
+            return ResidualElimination(*given, unknowns, states), nothing
         except NoProperResidual:
             pass
-    return InformationElimination(reader.monomials(named), unknowns, states)
+    return InformationElimination(reader.monomials(named), unknowns, states), nothing
 
 
 def refuse_switching(steps: Sequence[Any], discrete: Sequence[Unknown]) -> None:

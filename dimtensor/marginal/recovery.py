@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim, Dims, SelDim
 from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.substitute import expand_node, rebuild, relabel_node
-from dimtensor.marginal.alignment import read_at
+from dimtensor.marginal.alignment import Flattening, read_at
 from dimtensor.marginal.chains import Chain, Lag, lag_key
 from dimtensor.marginal.frontend import Marginal, UnrolledLatent
 from dimtensor.marginal.moves import ElementwiseStep, StateReduction, log_sum, maximum
@@ -67,8 +67,7 @@ def positions(
     marginal = Marginal(terms, unknowns, merge)
     for step in reversed(marginal.steps):
         found.undo(step)
-    for unknown, along in marginal.flattening.unknowns.items():
-        found.picked[unknown] = marginal.flattening.restored(found.picked[along])
+        found.restore(marginal.flattenings)
     for unknown, dim, parts in reversed(marginal.vectors):
         values = [wrap(found.picked[part]) for part in parts]
         dims = tuple(dict.fromkeys(d for x in values for d in x.dims))
@@ -159,6 +158,13 @@ class BackwardSampler:
             self.picked[step.unknown] = picked_tree(tree, self._pick)
         else:
             self._undo_chain(step)
+
+    def restore(self, flattenings: Sequence[Flattening]) -> None:
+        """Choose states along ragged dims where those along plain dims are chosen."""
+        for flattening in flattenings:
+            for unknown, along in flattening.unknowns.items():
+                if along in self.picked:
+                    self.picked[unknown] = flattening.restored(self.picked[along])
 
     def _at_states(self, node: Node) -> Node:
         """Substitute the chosen values of discrete unknowns into an expression."""

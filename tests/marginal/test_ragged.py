@@ -185,3 +185,54 @@ def test_a_chain_of_second_order_in_two_unknowns():
     for order in (terms, {name: terms[name] for name in reversed(terms)}):
         found = dt.evaluate(dt.marginalize(order, u, v), {})
         np.testing.assert_allclose(float(found), logsumexp(logps), rtol=1e-12)
+
+
+def moments(owners: np.ndarray, rho: float, drift: float) -> tuple[np.ndarray, np.ndarray]:
+    """Mean and covariance of a process of each parent, which starts with a variance of 4."""
+    n = len(owners)
+    mean, effects, scales = np.zeros(n), np.zeros((n, n)), np.full(n, 0.8)
+    for at in range(4):
+        own = np.flatnonzero(owners == at)
+        for number, place in enumerate(own):
+            effects[place, place] = 1.0
+            if number:
+                mean[place] = rho * mean[own[number - 1]] + drift
+                effects[place] += rho * effects[own[number - 1]]
+            else:
+                scales[place] = 2.0
+    return mean, effects @ np.diag(scales**2) @ effects.T
+
+
+@pytest.mark.parametrize("name", ["walk", "ar"])
+@pytest.mark.parametrize("seed", [0, 1, 2, 3, 5])
+def test_latent_walks_of_parents_are_integrated_out_along_one_loop(seed, name):
+    owners, drift, draws = layout(seed), 0.3, 2000
+    trial, lag = of(owners), dt.Dim("lag", length=1)
+    y = np.random.default_rng(seed).normal(size=len(owners))
+    mu = dt.rv("mu", dist.Normal(0.0, 1.0))
+    start = dist.Normal(0.0, 2.0)
+    if name == "walk":
+        latent, rho = dist.GaussianRandomWalk(mu, 0.8, dim=trial, start=start), 1.0
+    else:
+        latent, rho = dist.AR(dt.full(lag, 0.6), 0.8, dim=trial, lag=lag, start=start), 0.6
+    w = dt.rv("w", latent)
+    model = dt.Model(
+        dt.rv("y", dist.Normal(w if name == "walk" else w + mu, 0.5)), backend="python"
+    )
+    fit = model.observe({"y": y}).marginalize("w")
+    assert fit.elimination_order == f"w: a loop along trial, trial ({len(owners)})"
+    mean, cov = moments(owners, rho, drift if name == "walk" else 0.0)
+    center = mean if name == "walk" else mean + drift
+    whole = cov + 0.25 * np.eye(len(owners))
+    expected = stats.multivariate_normal(center, whole).logpdf(y)
+    np.testing.assert_allclose(float(fit.logp({"mu": drift})["y"]), expected, rtol=1e-11)
+    post = xr.Dataset({"mu": (["chain", "draw"], np.full((1, draws), drift))})
+    gain = cov @ np.linalg.inv(whole)
+    given, spread = mean + gain @ (y - center), cov - gain @ cov
+    mode = fit.recover(post.isel(draw=slice(1)), how="most probable")["posterior"]["w"]
+    np.testing.assert_allclose(mode.values[0, 0], given, atol=1e-10)
+    drawn = fit.recover(post, seed=1)["posterior"]["w"].values[0]
+    error = np.sqrt(np.diag(spread) / draws)
+    assert (np.abs(drawn.mean(axis=0) - given) < 4.5 * error).all()
+    apart = np.cov(drawn.T).reshape(spread.shape)
+    np.testing.assert_allclose(apart, spread, atol=8 * spread.max() / np.sqrt(draws))
