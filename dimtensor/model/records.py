@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dims
+from dimtensor.dims import Coords, Dims
 from dimtensor.errors import (
     ArgumentError,
     DimError,
@@ -178,11 +178,21 @@ def beside(
 
 
 def without_multiindex(dataset: xr.Dataset) -> xr.Dataset:
-    """Replace each MultiIndex by texts: ArviZ and files do not support it."""
+    """Replace each MultiIndex by texts: ArviZ and files do not support it.
+
+    Levels of a ragged dim are kept as coords, such as ``trial_subject`` and ``trial_index`` of a
+    dim ``trial`` within ``subject``: results are grouped and selected by them.
+    """
     for dim, index in dataset.indexes.items():
         if dim in dataset.dims and index.nlevels > 1:
-            texts = [label_text(label) for label in index]
-            dataset = dataset.drop_vars([dim, *index.names]).assign_coords({dim: (dim, texts)})
+            coords: dict[Any, Any] = {dim: (dim, [label_text(label) for label in index])}
+            if str(index.names[-1]).endswith("_index"):
+                for number, level in enumerate(map(str, index.names)):
+                    while level.startswith(f"{dim}_"):
+                        level = level.removeprefix(f"{dim}_")
+                    labels = Coords(index.get_level_values(number))
+                    coords[f"{dim}_{level}"] = (dim, labels.as_coordinate)
+            dataset = dataset.drop_vars([dim, *index.names]).assign_coords(coords)
     return dataset
 
 
