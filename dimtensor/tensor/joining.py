@@ -5,11 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import ConcatDim, Dim, as_dim_tuple, dim_set, find_dim, in_order
-from dimtensor.errors import ArgumentError, DimError, OptionError, UnknownDimError, did_you_mean
+import numpy as np
+
+from dimtensor.dims import ConcatDim, Dim, RaggedDim, as_dim_tuple, dim_set, find_dim, in_order
+from dimtensor.dims.selection import Positions
+from dimtensor.errors import (
+    ArgumentError,
+    DimError,
+    OptionError,
+    RaggedDimError,
+    UnknownDimError,
+    did_you_mean,
+)
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import ConcatAttrs
 from dimtensor.graph.infer import describe
+from dimtensor.graph.rebuilding.substitute import relabel_node
 from dimtensor.tensor.handle import TensorHandle, as_node, renamed, wrap
 from dimtensor.tensor.numpy_style import named_dims
 
@@ -35,12 +46,16 @@ def concat(
     Returns
     -------
     DimTensor
-        On a ConcatDim that has the labels of all; other dims broadcast.
+        On a ConcatDim that has the labels of all; other dims broadcast. Ragged dims of the same
+        parents give a ragged dim: the positions of each parent are those in the first tensor, then
+        those in the others, and are numbered anew. Other parents are joined, too.
 
     Raises
     ------
     DimError
         If a tensor lacks its dim, or the other dims clash.
+    RaggedDimError
+        If ragged dims are joined with plain ones, or their parents are not known before a call.
 
     Examples
     --------
@@ -66,10 +81,48 @@ def concat(
         find_dim(x.dims, key, f"operand {at + 1} of concat")
         for at, (x, key) in enumerate(zip(nodes, keys, strict=True))
     )
+    if any(part._within is not None for part in parts):
+        return _ragged(nodes, parts, name)
     whole = ConcatDim(parts, name)
     if len(nodes) == 1:
         return renamed(wrap(nodes[0]), {parts[0]: whole})
     return wrap(make("concat", tuple(nodes), ConcatAttrs(parts, whole)))
+
+
+def _ragged(nodes: Sequence[Node], parts: Sequence[Dim], name: str | None) -> DimTensor:
+    """Concatenate along ragged dims: parents of the whole are those of all, or their union."""
+    names = {part._short for part in parts}
+    if name is None and len(names) > 1:
+        raise DimError(
+            "dims of different names are joined, and the whole has no name",
+            [("parts", ", ".join(map(repr, parts)))],
+            "pass name= for it",
+        )
+    name = name or parts[0]._short
+    ragged = [part for part in parts if isinstance(part, RaggedDim) and part.layout is not None]
+    if len(ragged) < len(parts):
+        other = next(part for part in parts if part not in ragged)
+        own = next(part for part in parts if part._within is not None)
+        raise RaggedDimError(
+            f"concat joins ragged dims whose parents are known, and {other._title} is none of them",
+            [("parts", ", ".join(map(repr, parts)))],
+            f"to ignore the parents: x.relabel({own._short}, {own._short}.flat)",
+        )
+    above = list(dict.fromkeys(part.within for part in ragged))
+    within = above[0] if len(above) == 1 else ConcatDim(above, above[0]._short)
+    start = dict(zip(above, np.cumsum([0, *map(len, above[:-1])]), strict=True))
+    owners = [start[part.within] + part.layout.owners for part in ragged]  # type: ignore[union-attr]
+    whole = RaggedDim._of(name, within, Positions(np.concatenate(owners)))
+    plain = tuple(
+        Dim(f"{name} of operand {at + 1}", length=len(part)) for at, part in enumerate(ragged)
+    )
+    joined = ConcatDim(plain, name)
+    pairs = zip(nodes, zip(ragged, plain, strict=True), strict=True)
+    flat = tuple(relabel_node(x, pair) for x, pair in pairs)
+    if len(flat) == 1:
+        return renamed(wrap(flat[0]), {plain[0]: whole})
+    node = make("concat", flat, ConcatAttrs(plain, joined))
+    return wrap(relabel_node(node, (joined, whole)))
 
 
 def _several(tensors: Any, then: Any, name: str) -> Sequence[Any]:

@@ -2814,3 +2814,21 @@ def data_of_dask_beyond_the_memory():
 def chunks_of_dask_beyond_the_memory():
     with mock.patch("dimtensor.values.loading.available", return_value=8 * 10**9):
         dt.stream(visits_in_chunks(10**12), dims=OBS)
+
+
+def groups_of_parents_by_a_label_of_theirs():
+    trial = dt.ragged("trial", within=COUNTRY, lengths=[2, 0, 1])
+    kinds = dt.data(["a", "b", "a"], dims=COUNTRY)
+    dt.ones(trial).groupby(kinds).mean()
+
+
+@building
+def groups_by_the_parent_of_a_ragged_dim():
+    trial = dt.ragged("trial", within=COUNTRY, lengths=[2, 0, 1])
+    dt.ones(trial).groupby("country").mean()
+
+
+@building
+def concatenation_of_a_ragged_dim_and_a_plain_one():
+    trial = dt.ragged("trial", within=COUNTRY, lengths=[2, 0, 1])
+    dt.concat([dt.ones(trial), dt.ones(AGE)], [trial, AGE], name="both")

@@ -104,6 +104,11 @@ APART: dict[str, dict[str, Any]] = {
     "ragged_dims_of_one_parent": {"x": RAGGED, "visit": TRIAL, "country": COUNTRY},
     "roll_along_a_ragged_dim": {"x": RAGGED, "trial": TRIAL},
     "groups_along_a_ragged_dim": {"x": RAGGED, "trial": TRIAL, "labels": KINDS},
+    "groups_of_parents_by_a_label_of_theirs": {
+        "x": RAGGED, "trial": TRIAL, "labels": dt.data(["a", "b", "a"], dims=COUNTRY),
+    },
+    "groups_by_the_parent_of_a_ragged_dim": {"x": RAGGED, "trial": TRIAL},
+    "concatenation_of_a_ragged_dim_and_a_plain_one": {"x": RAGGED, "trial": TRIAL},
     "ragged_dim_of_parents_that_come_late": {"name": TRIAL},
     "late_ragged_dim_selected_by_label": {"trial": TRIAL},
     "padding_of_a_plain_dim_to_a_rectangle": {"x": COLUMN},

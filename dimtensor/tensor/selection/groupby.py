@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Never, NoReturn
 
 import numpy as np
 
-from dimtensor.dims import Coords, Dim, ProductDim, dim_labels, dim_set, find_dim
+from dimtensor.dims import Coords, Dim, ProductDim, ancestors, dim_labels, dim_set, find_dim
 from dimtensor.dims.calendar import tensor_of_labels
 from dimtensor.dims.dates import PARTS, among_found, time_index
 from dimtensor.dims.product import check_combinations
@@ -18,6 +18,7 @@ from dimtensor.errors import (
     LabelError,
     NoAttributeError,
     OptionError,
+    RaggedDimError,
     did_you_mean,
     listing,
     named_after,
@@ -245,6 +246,9 @@ def _label_node(x: DimTensor, labels: Any, categories: Any) -> Node:
     elif categories is not None and node.categories is not categories:
         node = translated(node, node.categories, categories)
     if len(node.dims) != 1 or node.dims[0] not in x.dims:
+        below = [dim for dim in x.dims if set(node.dims) & set(ancestors(dim))]
+        if len(node.dims) == 1 and below:
+            raise _labels_of_parents(below[0], node.dims[0])
         raise DimError(
             "the labels of groupby have one dim, which the tensor has, too",
             [
@@ -266,10 +270,26 @@ def _labels_found(values: Any) -> Coords:
         return Coords(index)
 
 
+def _labels_of_parents(dim: Dim, above: Dim) -> RaggedDimError:
+    """Return the error for grouping positions of a ragged dim by labels along its parent."""
+    name, parent = dim._short, above._short
+    return RaggedDimError(
+        f"groupby: the labels are along {above._title}, and each has several positions along "
+        f"{dim._title}",
+        [("dim", repr(dim))],
+        f"x.sum({name}).groupby(labels) groups results of each {parent}; to group all positions: "
+        f"x.relabel({name}, {name}.flat).groupby("
+        f"labels.sel({parent}={name}.owner).relabel({name}, {name}.flat))",
+    )
+
+
 def _no_labels(x: DimTensor, given: Dim | str) -> LabelError:
     """Return the error for grouping by a dim, or by its name."""
     name = given._short if isinstance(given, Dim) else given
-    if any(dim.name == name for dim in x.dims):
+    below = [dim for dim in x.dims if any(above.name == name for above in ancestors(dim))]
+    if below:
+        hint = f"x.mean({below[0]._short}) and other reductions are along {name}"
+    elif any(dim.name == name for dim in x.dims):
         hint = (
             f"each label of dim {name!r} is a group of its own: a reduction over the other dims, "
             "such as x.mean(dim), gives one value for each"

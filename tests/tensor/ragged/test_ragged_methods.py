@@ -116,7 +116,6 @@ def test_other_methods_refuse(name) -> None:
 
 
 FUNCTIONS_REFUSED = {
-    "concat": lambda x, t: dt.concat([x, x], dim=t),
     "convolve": lambda x, t: dt.convolve(x, dt.ones(dt.Dim("lag", length=2)), t),
     "eye": lambda x, t: dt.eye(t),
     "fft": lambda x, t: dt.fft.fft(x, t),
@@ -144,3 +143,47 @@ def test_a_known_condition_drops_positions_of_all() -> None:
 def test_columns_of_the_parents_are_refused() -> None:
     with pytest.raises(dt.RaggedDimError, match="each trial belongs to one subject"):
         dt.one_hot(ragged(MIXED).owner)
+
+
+@pytest.mark.parametrize("owners", [SORTED, MIXED, [1], []], ids=["sorted", "mixed", "one", "none"])
+def test_the_whole_of_two_ragged_dims_has_the_positions_of_both(owners) -> None:
+    trial, kind = ragged(np.array(owners, int)), dt.Dim("kind", coords=["u", "v"])
+    visit = dt.ragged("visit", within=subject, by=["Cem", "Ann", "Cem"])
+    x = dt.tensor("x", dims=trial)
+    y = dt.data([[1.0, 2.0, 4.0], [8.0, 16.0, 32.0]], dims=[kind, visit])
+    whole = dt.concat([x, y], [trial, visit], name="event")
+    values = np.nan_to_num(VALUES[: len(owners)])
+    found = dt.evaluate([whole, whole.cumsum("event"), whole.sum("event")], {x: values})
+    joined, sums, total = (part.transpose("kind", ...).values for part in found)
+    parents = np.concatenate([np.array(owners, int), [2, 0, 2]])
+    both = np.stack([np.concatenate([values, row]) for row in ([1.0, 2, 4], [8.0, 16, 32])])
+    np.testing.assert_array_equal(joined, both)
+    for at in range(3):
+        own = parents == at
+        np.testing.assert_allclose(sums[:, own], both[:, own].cumsum(axis=1))
+        np.testing.assert_allclose(total[:, at], both[:, own].sum(axis=1))
+    numbers = [int((parents[:k] == at).sum()) for k, at in enumerate(parents)]
+    labels = list(zip(np.array(subject.coords)[parents].tolist(), numbers, strict=True))
+    assert whole.dims[-1 if whole.dims[0] is kind else 0].coords.tolist() == labels
+
+
+def test_other_parents_are_joined_with_their_positions() -> None:
+    other = dt.Dim("subject", coords=["Dov", "Eve"])
+    later = dt.ragged("trial", within=other, by=["Eve", "Dov", "Eve"])
+    x, y = dt.data(VALUES, dims=ragged(MIXED)), dt.data([1.0, 2.0, 3.0], dims=later)
+    sums = dt.concat([x, y], "trial").sum("trial", skipna=True)
+    expected = [*np.bincount(MIXED, np.nan_to_num(VALUES), 3), 2.0, 4.0]
+    assert sums.dims[0].coords.tolist() == ["Ann", "Bob", "Cem", "Dov", "Eve"]
+    np.testing.assert_allclose(sums.values, expected)
+
+
+def test_one_and_the_same_ragged_dim_twice() -> None:
+    x = dt.data(VALUES, dims=ragged(MIXED))
+    twice = dt.concat([x, x], "trial")
+    assert twice.count("trial").values.tolist() == (2 * x.count("trial")).values.tolist()
+
+
+def test_a_concatenation_with_parents_that_arrive_later_is_refused() -> None:
+    late = dt.tensor("y", dims=dt.ragged("trial", within=subject))
+    with pytest.raises(dt.RaggedDimError, match="whose parents are known, and dim 'trial' is none"):
+        dt.concat([dt.data(VALUES, dims=ragged(MIXED)), late], "trial")
