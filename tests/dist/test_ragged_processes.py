@@ -165,13 +165,15 @@ def test_a_latent_walk_of_each_parent_has_the_evidence_of_its_marginal() -> None
     "make",
     [
         lambda: dist.Dirichlet(dt.ones(trial), dim=trial),
+        lambda: dist.Categorical(dt.full(trial, 0.2), dim=trial),
+        lambda: dist.Multinomial(3, dt.full(trial, 0.2), dim=trial),
         lambda: dist.ordered(dist.Normal(0.0, 1.0), dim=trial),
         lambda: dist.MvNormal(dt.zeros(trial), dt.eye(trial)),
         lambda: dist.GP(lambda a, b: dt.exp(-((a - b) ** 2)), at=values, dim=trial),
     ],
 )
 def test_other_distributions_along_ragged_dims_refuse(make) -> None:
-    with pytest.raises(dt.RaggedDimError, match="labels of dim 'subject'"):
+    with pytest.raises(dt.RaggedDimError, match=r"(labels|each) of dim 'subject'"):
         dt.rv("x", make())
 
 
@@ -189,3 +191,15 @@ def test_missing_observations_along_a_ragged_dim(missing) -> None:
             normal = stats.multivariate_normal(np.zeros(len(own)), np.eye(len(own)) + 1)
             expected += normal.logpdf(own)
     assert post["posterior"].attrs["log_evidence"] == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_process_of_each_parent_is_looked_up_at_the_positions() -> None:
+    number = dt.Dim("number", coords=[0.0, 1.0, 2.0])
+    curve = dt.rv("curve", dist.GP(dt.gp.Matern32(2.0), number, jitter=0.0), dims=subject)
+    y = dt.rv("y", dist.Normal(curve.isel(number=dt.arange(trial)), 0.5))
+    fit = dt.Model(y, backend="python").observe({"y": VALUES}).marginalize("curve")
+    numbers = np.array([0, 0, 1, 1, 2])
+    apart = np.sqrt(3.0) * np.abs(np.subtract.outer(numbers, numbers)) / 2.0
+    cov = np.where(np.equal.outer(OWNERS, OWNERS), (1 + apart) * np.exp(-apart), 0.0)
+    expected = stats.multivariate_normal(np.zeros(5), cov + 0.25 * np.eye(5)).logpdf(VALUES)
+    np.testing.assert_allclose(float(fit.logp({})["y"]), expected, rtol=1e-10)

@@ -2832,3 +2832,9 @@ def groups_by_the_parent_of_a_ragged_dim():
 def concatenation_of_a_ragged_dim_and_a_plain_one():
     trial = dt.ragged("trial", within=COUNTRY, lengths=[2, 0, 1])
     dt.concat([dt.ones(trial), dt.ones(AGE)], [trial, AGE], name="both")
+
+
+@building
+def process_along_a_ragged_dim():
+    trial = dt.ragged("trial", within=COUNTRY, lengths=[2, 0, 1])
+    dist.GP(dt.gp.Matern32(1.0), trial)

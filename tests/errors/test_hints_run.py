@@ -109,6 +109,9 @@ APART: dict[str, dict[str, Any]] = {
     },
     "groups_by_the_parent_of_a_ragged_dim": {"x": RAGGED, "trial": TRIAL},
     "concatenation_of_a_ragged_dim_and_a_plain_one": {"x": RAGGED, "trial": TRIAL},
+    "process_along_a_ragged_dim": {
+        "trial": TRIAL, "f": dt.ones([COUNTRY, dt.Dim("number", length=2)]),
+    },
     "ragged_dim_of_parents_that_come_late": {"name": TRIAL},
     "late_ragged_dim_selected_by_label": {"trial": TRIAL},
     "padding_of_a_plain_dim_to_a_rectangle": {"x": COLUMN},

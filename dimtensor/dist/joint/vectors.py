@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import Dim, Dims, SelDim, find_dim, sort_dims, without
+from dimtensor.dims import Dim, Dims, SelDim, find_dim, refuse_ragged, sort_dims, without
 from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.joint.shares import Shares, Together
 from dimtensor.dist.parameters import as_float, as_number, as_parameter, float_dtype
@@ -44,6 +44,8 @@ class VectorDistribution(Distribution, state=("_parameters", "_together", "_supp
     ------
     DimError
         If such a parameter has another dim of the event: the density would be counted along it.
+    RaggedDimError
+        If a dim along which probabilities sum to 1 is ragged.
     """
 
     def __init__(
@@ -66,6 +68,8 @@ class VectorDistribution(Distribution, state=("_parameters", "_together", "_supp
         for key, own in (shared or {}).items():
             if key in self._parameters:
                 check_shared(f"{key} of {name}", self._parameters[key], without(event, own))
+        for dim, _ in (shares or {}).values():
+            refuse_ragged(dim, name)
         self._together: dict[str, Together] = {
             key: Shares(self._parameters[key], dim, f"{key} of {name}", unused)
             for key, (dim, unused) in (shares or {}).items()

@@ -15,7 +15,7 @@ from dimtensor.dist.processes.kernels import CovarianceFunction
 from dimtensor.dist.processes.over_dims import over_dims
 from dimtensor.dist.processes.points import points_of
 from dimtensor.dist.processes.series import series_dim
-from dimtensor.errors import ArgumentError, DimError, OptionError, listing
+from dimtensor.errors import ArgumentError, DimError, OptionError, RaggedDimError, listing
 from dimtensor.tensor.elementwise import square
 from dimtensor.tensor.handle import TensorHandle, as_node, wrap
 from dimtensor.tensor.linalg.matrices import matrix
@@ -84,6 +84,8 @@ def GP(
     ------
     DimError
         If the points, or the covariances, lack the dim, or a kernel is on none of several dims.
+    RaggedDimError
+        If the dim is ragged.
     OptionError
         If a function has no points, covariances have some, or `noise` or `jitter` is below 0; if
         labels of the dim are no points, or a kernel has durations for points that are not dates.
@@ -163,8 +165,20 @@ def _dims_of(dim: Any) -> tuple[Dim, ...]:
     if isinstance(dim, ProductDim):
         return dim.factors
     if isinstance(dim, (Dim, str)) or not isinstance(dim, Iterable):
-        return (series_dim(dim, "GP"),)
-    return sort_dims([series_dim(each, "GP") for each in dim])
+        return (_plain(series_dim(dim, "GP")),)
+    return sort_dims([_plain(series_dim(each, "GP")) for each in dim])
+
+
+def _plain(dim: Dim) -> Dim:
+    if dim._within is not None:
+        raise RaggedDimError(
+            f"GP: points are along a plain dim, and {dim._title} has some for each of "
+            f"{dim._within._title}",
+            [("dim", repr(dim))],
+            f"a process for each {dim._within._short} along a plain dim of numbers has its values "
+            f"along {dim._short}: f.isel(number=dt.arange({dim._short}))",
+        )
+    return dim
 
 
 def _covariances(kernel: Callable[[Any, Any], Any], dim: Dim, points: Any) -> TensorHandle:
