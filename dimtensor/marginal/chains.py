@@ -333,7 +333,8 @@ def forward(chain: Chain, merge: StateReduction, keep: bool = False) -> tuple[Di
 def chain_move(factors: Sequence[Factor], unknown: Unknown, states: StateDims) -> Move | None:
     """Return the elimination of an unknown and those coupled to it along one of its dims."""
     for dim in unknown.dims:
-        found = chain_move_along(factors, unknown, dim, states)
+        plain = dim._within is None  # chains along ragged dims are flattened before
+        found = chain_move_along(factors, unknown, dim, states) if plain else None
         if found is not None:
             return found
     return None

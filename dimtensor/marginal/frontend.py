@@ -259,7 +259,7 @@ def unroll_one(
 def _unrollable_dims(reader: FactorReader) -> Iterator[tuple[Unknown, Dim]]:
     """Yield short dims along which an expression mixes elements or reads a fixed position."""
     for unknown, dim in reader.mixed:
-        if dim.length is None or dim.length > MOST_UNROLLED:
+        if dim.length is None or dim.length > MOST_UNROLLED or dim._within is not None:
             continue
         states = unknown.states.length
         if states is not None and states**dim.length <= MOST_JOINT_STATES:
@@ -268,7 +268,7 @@ def _unrollable_dims(reader: FactorReader) -> Iterator[tuple[Unknown, Dim]]:
         return
     for slot in reader.states.slots:
         for dim, where in zip(slot.unknown.dims, slot.indices, strict=True):
-            short = dim.length is not None and dim.length <= MOST_UNROLLED
+            short = dim.length is not None and dim.length <= MOST_UNROLLED and not dim._within
             if short and isinstance(where, FixedIndex) and len(slot.unknown.dims) > 1:
                 yield slot.unknown, dim
 

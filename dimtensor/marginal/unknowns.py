@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -11,7 +11,8 @@ import numpy as np
 from dimtensor.dims import Dim, Dims, RenamedDim, SelDim, without
 from dimtensor.dims.selection import Slice
 from dimtensor.graph import Node, make
-from dimtensor.graph.rebuilding.substitute import expand_node
+from dimtensor.graph.rebuilding.parents import plain
+from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.constructors import length as length_of
 from dimtensor.tensor.handle import wrap
@@ -251,6 +252,12 @@ class Factor:
         return replace(self, node=node, dims=tuple(dims), slots=tuple(slots))
 
 
+def sum_over(x: DimTensor, dims: Sequence[Dim]) -> DimTensor:
+    """Sum over all positions along dims; those of a ragged dim are of all parents."""
+    ragged = [(dim, plain(dim)) for dim in dims if dim in x.dims and dim._within is not None]
+    return wrap(relabel_node(x.node, *ragged)).sum([plain(dim) for dim in dims])
+
+
 def sum_unread_dims(factor: Factor) -> Factor:
     """Sum a factor over the dims that no slot depends on."""
     mentioned = {dim for _, slot in factor.slots for dim in slot.dims}
@@ -258,7 +265,7 @@ def sum_unread_dims(factor: Factor) -> Factor:
     if not alone:
         return factor
     here = [dim for dim in alone if dim in factor.node.dims]
-    x = wrap(factor.node).sum(here) if here else wrap(factor.node)
+    x = sum_over(wrap(factor.node), here) if here else wrap(factor.node)
     for dim in without(alone, here):
-        x = x * length_of(dim)
+        x = x * length_of(plain(dim))
     return factor.with_node(x.node, without(factor.dims, alone), factor.slots)

@@ -236,3 +236,53 @@ def test_latent_walks_of_parents_are_integrated_out_along_one_loop(seed, name):
     assert (np.abs(drawn.mean(axis=0) - given) < 4.5 * error).all()
     apart = np.cov(drawn.T).reshape(spread.shape)
     np.testing.assert_allclose(apart, spread, atol=8 * spread.max() / np.sqrt(draws))
+
+
+# -- unknowns that positions of several parents share ---------------------------------------------
+
+Y = np.array([1.0, -0.5, 0.2, 0.7, 0.3])
+MANY = np.array([2, 0, 2, 0, 3])
+X = np.random.default_rng(6).normal(size=(5, 2))
+SAME = np.equal.outer(MANY, MANY)
+
+
+def evidence(cov: np.ndarray) -> float:
+    return stats.multivariate_normal(np.zeros(5), cov + 0.25 * np.eye(5)).logpdf(Y)
+
+
+def mixed(shares: np.ndarray) -> float:
+    """Log density of two classes, of which positions of each share are one."""
+    terms = []
+    for share in np.unique(shares):
+        own = Y[shares == share]
+        both = [stats.norm(at, 0.5).logpdf(own).sum() for at in (-1.0, 1.0)]
+        terms.append(np.logaddexp(np.log(0.7) + both[0], np.log(0.3) + both[1]))
+    return sum(terms)
+
+
+def shared():
+    """Yield means of the positions, the unknowns in them, and the log density without these."""
+    trial, k = of(MANY), dt.Dim("k", length=2)
+    columns = dt.data(X, dims=[trial, k])
+    z, each = dt.rv("z", dist.Bernoulli(0.3)), dt.rv("z", dist.Bernoulli(0.3), dims=subject)
+    yield dt.where(z, 1.0, -1.0), ["z"], mixed(np.zeros(5))
+    yield dt.where(each, 1.0, -1.0), ["z"], mixed(MANY)
+    mu = dt.rv("mu", dist.Normal(0.0, 2.0))
+    yield mu, ["mu"], evidence(4.0 * np.ones((5, 5)))
+    base = dt.rv("mu", dist.Normal(0.0, 2.0), dims=subject)
+    yield base, ["mu"], evidence(4.0 * SAME)
+    slope = dt.rv("slope", dist.Normal(0.0, 1.0), dims=k)
+    own = dt.rv("own", dist.Normal(0.0, 2.0), dims=[subject, k])
+    yield (slope * columns).sum(k), ["slope"], evidence(X @ X.T)
+    yield (own * columns).sum(k), ["own"], evidence(4.0 * X @ X.T * SAME)
+    both = evidence(X @ X.T + 4.0 * X @ X.T * SAME)
+    yield ((slope + own) * columns).sum(k), ["own", "slope"], both
+
+
+@pytest.mark.parametrize("case", range(7))
+def test_unknowns_that_positions_share(case):
+    mean, names, expected = list(shared())[case]
+    trial = of(MANY)
+    y = dt.rv("y", dist.Normal(mean, 0.5), dims=trial)
+    fit = dt.Model(y, backend="python").observe({"y": Y}).marginalize(*names)
+    np.testing.assert_allclose(fit.log_density().logp(np.zeros(0)), expected, rtol=1e-10)

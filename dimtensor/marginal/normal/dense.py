@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim, Dims, ProductDim, RenamedDim, without
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.rebuilding.exchange import substitute
+from dimtensor.graph.rebuilding.parents import plain
 from dimtensor.graph.rebuilding.substitute import (
     expand_node,
     rebuild,
@@ -238,9 +239,14 @@ def _moments(
 def _product(one: DimTensor, other: DimTensor, dims: Dims) -> DimTensor:
     """Multiply, and sum over dims, which both operands may lack."""
     alone = [dim for dim in dims if dim not in one.dims and dim not in other.dims]
-    found = dot(one, other, dim=without(dims, alone))
+    ragged = [(dim, plain(dim)) for dim in dims if dim._within is not None]
+    one, other = (
+        wrap(relabel_node(x.node, *(pair for pair in ragged if pair[0] in x.dims)))
+        for x in (one, other)
+    )
+    found = dot(one, other, dim=[plain(dim) for dim in without(dims, alone)])
     for dim in alone:
-        found = found * length_of(dim)
+        found = found * length_of(plain(dim))
     return found
 
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, without
 from dimtensor.graph import Node, make
-from dimtensor.graph.rebuilding.substitute import expand_node
+from dimtensor.graph.rebuilding.parents import plain
+from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
 from dimtensor.marginal.alignment import aligned, read_at, reads_all
 from dimtensor.marginal.chains import (
     Chain,
@@ -347,5 +348,6 @@ def _mapped(residual: ResidualFactor, f: Any, dims: Dims) -> ResidualFactor:
 
 
 def _taken(x: Node, at: Mapping[Dim, int]) -> Node:
-    here = {dim: position for dim, position in at.items() if dim in x.dims}
-    return wrap(x).isel(here).node if here else x
+    here = [dim for dim in at if dim in x.dims]
+    x = relabel_node(x, *((dim, plain(dim)) for dim in here if dim._within is not None))
+    return wrap(x).isel({plain(dim): at[dim] for dim in here}).node if here else x

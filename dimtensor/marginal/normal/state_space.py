@@ -23,7 +23,7 @@ from dimtensor.marginal.normal.kalman import Affine, LinearStep, VectorDims
 from dimtensor.marginal.normal.quadratics import number_of
 from dimtensor.marginal.normal.residuals import node_of_value
 from dimtensor.marginal.normal.slices import LoopState, NotAlongChain, Position
-from dimtensor.marginal.unknowns import Origins, Unknown
+from dimtensor.marginal.unknowns import Origins, Unknown, sum_over
 from dimtensor.tensor.constructors import arange, zeros
 from dimtensor.tensor.elementwise import equal, log, sqrt, where
 from dimtensor.tensor.handle import constant, wrap
@@ -302,7 +302,7 @@ class StepBuilder:
             return None
         self.noises[unknown] = noise
         own = [*logs, *more, wrap(expand_node(constant(HALF_LOG_2PI, "float64"), probe.dims))]
-        self.logs += [x.sum(list(d)) if (d := without(x.dims, self.batch)) else x for x in own]
+        self.logs += [sum_over(x, d) if (d := without(x.dims, self.batch)) else x for x in own]
         return found
 
     # -- in terms of one vector ------------------------------------------------------------------
@@ -416,7 +416,7 @@ class StepBuilder:
     def _summed(self, node: Node, mask: Node | None) -> Any:
         x = wrap(node)
         beside = without(x.dims, self.batch)
-        x = x.sum(list(beside)) if beside else x
+        x = sum_over(x, beside) if beside else x
         return x if mask is None else where(wrap(mask), x, 0.0)
 
     def _row(self, term: Term, mask: Node | None) -> tuple[Any, Any, Any, Any, Dim]:
