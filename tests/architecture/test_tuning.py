@@ -18,6 +18,7 @@ CONSTANTS = {
     "backends/jax/call.py": {"_ALIGNED"},
     "backends/store.py": {"_CHECKSUM"},
     "compile/memory.py": {"_ADDRESSES"},
+    "cost/memory.py": {"_ADDRESSED"},
     "graph/printing/formula.py": {"_ANY", "_UNARY", "_ATOM"},
     "kernels/ir/make.py": {"_MANY"},
     "kernels/ir/python.py": {"_SELECT", "_NOT", "_COMPARE", "_UNARY", "_ATOM"},

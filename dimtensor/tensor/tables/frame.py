@@ -45,6 +45,9 @@ if TYPE_CHECKING:
     from dimtensor.typing import Table
 
 
+_ATTRIBUTES = ("_columns", "dims")
+
+
 class Frame(Mapping[str, Any]):
     """Columns of a table as tensors by name, made by :func:`frame`.
 
@@ -97,7 +100,7 @@ class Frame(Mapping[str, Any]):
         raise AttributeError(f"the table has no column {name!r}", name=name, obj=self)
 
     def __setattr__(self, name: str, value: object) -> None:
-        if name not in ("_columns", "dims"):
+        if name not in _ATTRIBUTES:
             raise GraphError(
                 f"a table keeps its columns, and {name!r} is not set",
                 hint="columns are changed before: dt.frame(df.assign(column=values), dims=...)",
