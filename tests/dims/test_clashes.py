@@ -103,7 +103,7 @@ def test_stack_along_a_dim_that_is_there() -> None:
 def test_dim_given_twice() -> None:
     with pytest.raises(dt.DimError, match=r"the dims of a tensor have Dim\('b', length=2\) twice"):
         dt.tensor("y", dims=[B, B])
-    with pytest.raises(dt.DimError, match="sum: a dim is named twice"):
+    with pytest.raises(dt.DimError, match="sum: dim 'a' is named twice"):
         X.sum(["a", A])
 
 
