@@ -269,6 +269,8 @@ class Model(Rendered):
             If there is no such variable.
         DimError
             If a value has other dims.
+        DtypeError
+            If a value is no number.
 
         Examples
         --------

@@ -36,6 +36,8 @@ def check_loadable(array: Any, names: Sequence[Hashable] | None, source: str) ->
     """
     if not type(array).__module__.startswith(_PACKAGES):
         return
+    if not isinstance(array.dtype, np.dtype):  # an array of pandas in a wrapper of xarray
+        return
     shape = tuple(array.shape)
     if names is None or len(names) != len(shape):
         names = ("obs",) if len(shape) == 1 else [f"dim_{at}" for at in range(len(shape))]

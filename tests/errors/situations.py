@@ -2816,6 +2816,7 @@ def chunks_of_dask_beyond_the_memory():
         dt.stream(visits_in_chunks(10**12), dims=OBS)
 
 
+@building
 def groups_of_parents_by_a_label_of_theirs():
     trial = dt.ragged("trial", within=COUNTRY, lengths=[2, 0, 1])
     kinds = dt.data(["a", "b", "a"], dims=COUNTRY)
@@ -2838,3 +2839,51 @@ def concatenation_of_a_ragged_dim_and_a_plain_one():
 def process_along_a_ragged_dim():
     trial = dt.ragged("trial", within=COUNTRY, lengths=[2, 0, 1])
     dist.GP(dt.gp.Matern32(1.0), trial)
+
+
+@building
+def maximum_of_two_tensors():
+    dt.max(X, Y)
+
+
+@building
+def covariance_of_a_number_of_rows():
+    dist.LKJCholesky(3, 1.0)
+
+
+@building
+def weights_of_a_convolution_in_a_list():
+    dt.convolve(dt.zeros(DAY), [0.5, 0.5], DAY)
+
+
+@building
+def interpolation_of_dates_at_a_number():
+    dt.zeros(DAY).interp(day=3)
+
+
+@building
+def branches_that_are_values():
+    dt.if_else(True, 1, 2)
+
+
+@building
+def groups_that_are_taken_one_by_one():
+    kinds = dt.data(["a", "b"] * 2 + ["a"], dims=AGE)
+    list(Y.groupby(kinds))
+
+
+@building
+def groups_of_two_tensors_of_labels():
+    kinds = dt.data(["a", "b"] * 2 + ["a"], dims=AGE)
+    Y.groupby(kinds, kinds)
+
+
+@building
+def column_that_is_set():
+    dt.frame(pd.DataFrame({"rate": [1.0] * 5}), dims=AGE).rate = Y
+
+
+@building
+def variable_that_is_set_to_a_word():
+    theta = dt.rv("theta", dist.Normal(0.0, 1.0))
+    dt.Model(theta, backend="python").do({"theta": "high"})

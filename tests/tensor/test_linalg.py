@@ -717,7 +717,7 @@ OTHER = dt.Dim("other", coords=["Kenya", "Italy", "USA"])
             "several dims occur together",
         ),
         (lambda: dt.linalg.inv(x, ["country", "contry'"]), r"did you mean \"country'\"\?"),
-        (lambda: dt.linalg.inv(x, ["country", "country"]), "inv: a dim is named twice"),
+        (lambda: dt.linalg.inv(x, ["country", "country"]), "inv: dim 'country' is named twice"),
         (
             lambda: dt.linalg.inv(x, ["country"]),
             "dims are the row dim and the column dim, not 1 dims",

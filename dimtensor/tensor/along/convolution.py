@@ -47,6 +47,8 @@ def convolve(
 
     Raises
     ------
+    ArgumentError
+        If the weights are no tensor.
     DimError
         If the dim is missing, the dim of the weights is ambiguous, there are no weights, or, in
         mode ``"valid"``, more weights than elements. If lengths are known only at the call, more
