@@ -195,7 +195,8 @@ APART: dict[str, dict[str, Any]] = {
     "variable_of_no_group": {"post": {"prior_predictive": {"theta": 1.0}}},
     "evaluation_without_values_of_variables": {"x": SCORE},
     "prediction_for_a_label_that_is_new": {"country": COUNTRY},
-    "groups_that_are_taken_one_by_one": {"x": Y, "labels": LABELS},
+    "column_that_is_set": {"df": pd.DataFrame({"rate": np.ones(3)})},
+    "groups_that_are_taken_one_by_one": {"x": Y, "labels": dt.data(["a", "b", "a"], dims=AGE)},
     "groups_of_two_tensors_of_labels": {
         "x": Y, "y": LABELS, "z": dt.data(["a", "b", "a"], dims=AGE),
     },
@@ -225,9 +226,7 @@ WRITTEN_OUT = {
     "dt.rv('noise', ..., dims=age)": "dt.rv('noise', dist.Normal(0.0, 1.0), dims=age)",
     "dt.data(value, dims=...)": "dt.data(value, dims=dim)",
     "dt.data(values, dims=...)": "dt.data(values, dims=age)",
-    "dt.frame(df.assign(column=values), dims=...)": (
-        "dt.frame(df.assign(column=[1.0, 2.0]), dims=dt.Dim('obs'))"
-    ),
+    "dt.frame(df.assign(column=values), dims=...)": "dt.frame(df.assign(column=values), dims=age)",
     "x.expand(dim).where(...)": "y.expand(dim).where(y > 0.0)",
     "dt.date_range(name, start=..., periods=..., freq=...)": (
         "dt.date_range(name, start='2020-01-01', periods=3, freq='D')"
