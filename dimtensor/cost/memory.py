@@ -22,10 +22,8 @@ def _limits() -> Iterator[int]:
         lines = Path("/proc/meminfo").read_text().splitlines()
         free = {line.split(":")[0]: int(line.split()[1]) * 1024 for line in lines}
         yield free["MemAvailable"] + free["SwapFree"]
-    with suppress(OSError, ValueError):  # a container's
-        folder = Path("/sys/fs/cgroup")
-        most = int((folder / "memory.max").read_text())
-        yield most - int((folder / "memory.current").read_text())
+    with suppress(OSError, ValueError, KeyError):
+        yield _of_container(Path("/sys/fs/cgroup"))
     with suppress(ImportError, OSError, ValueError):
         import resource
 
@@ -36,3 +34,11 @@ def _limits() -> Iterator[int]:
     with suppress(AttributeError, OSError, ValueError):
         if not Path("/proc/meminfo").exists():
             yield os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+
+
+def _of_container(folder: Path) -> int:
+    """Return what a control group may still use, with the files that it caches and would drop."""
+    used = int((folder / "memory.current").read_text())
+    parts = dict(line.split() for line in (folder / "memory.stat").read_text().splitlines())
+    cached = int(parts["active_file"]) + int(parts["inactive_file"])
+    return int((folder / "memory.max").read_text()) - used + cached
