@@ -2887,3 +2887,9 @@ def column_that_is_set():
 def variable_that_is_set_to_a_word():
     theta = dt.rv("theta", dist.Normal(0.0, 1.0))
     dt.Model(theta, backend="python").do({"theta": "high"})
+
+
+@building
+def groups_along_a_dim_of_the_tensor():
+    kinds = dt.data(["Italy"] * 5, dims=AGE, categories=COUNTRY)
+    dt.ones([AGE, COUNTRY]).groupby(kinds).sum()

@@ -197,6 +197,7 @@ APART: dict[str, dict[str, Any]] = {
     "prediction_for_a_label_that_is_new": {"country": COUNTRY},
     "column_that_is_set": {"df": pd.DataFrame({"rate": np.ones(3)})},
     "groups_that_are_taken_one_by_one": {"x": Y, "labels": dt.data(["a", "b", "a"], dims=AGE)},
+    "groups_along_a_dim_of_the_tensor": {"x": dt.ones([AGE, COUNTRY]), "labels": LABELS},
     "groups_of_two_tensors_of_labels": {
         "x": Y, "y": LABELS, "z": dt.data(["a", "b", "a"], dims=AGE),
     },

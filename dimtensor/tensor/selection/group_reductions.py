@@ -83,7 +83,7 @@ class GroupReductions:
     def _over(self, dim: DimKey, name: str) -> Self:
         """Merge the dims of a reduction into one, along which elements are grouped."""
         if dim is None:
-            return self
+            return self._checked(name)
         dims: Dims = find_dims(self._x.dims, dim, f"{name} of groups")
         if self._along not in dims:
             raise DimError(
@@ -93,13 +93,24 @@ class GroupReductions:
                 f"x.{name}(dim) reduces over other dims without groups",
             )
         if len(dims) == 1:
-            return self
+            return self._checked(name)
         product = ProductDim(dims)
         x, labels, *several = (
             wrap(make("merge", (each.expand(dims).node,), product))
             for each in (self._x, self._labels, *self._several)
         )
-        return type(self)(x, labels, product, self._groups, several)
+        return type(self)(x, labels, product, self._groups, several)._checked(name)
+
+    def _checked(self, name: str) -> Self:
+        """Check that no dim of the groups is a dim of the tensor beside the grouped one."""
+        for dim in without(self._result_dims, (self._along,)):
+            if dim in self._x.dims:
+                raise DimError(
+                    f"{name} of groups: the result is along {dim._title}, which x has, too",
+                    [("dims of x", dim_set(self._x.dims)), ("grouped", self._along._title)],
+                    f"x.rename({dim._short}='other').groupby(labels) keeps both",
+                )
+        return self
 
     def _say(self, result: DimTensor, name: str, **options: Any) -> DimTensor:
         return say(result, name, self._x, by=self._several or self._labels, **options)
@@ -124,7 +135,7 @@ class GroupReductions:
         Raises
         ------
         DimError
-            If `dim` lacks the grouped dim, as in all reductions of groups.
+            If `dim` lacks the grouped dim, or `x` keeps that of the groups, as in all of them.
 
         Examples
         --------
@@ -244,8 +255,7 @@ class GroupReductions:
     def any(self, dim: DimKey = None) -> DimTensor:
         """Test whether any element of each group is true; False for an empty one."""
         by = self._over(dim, "any")
-        hits = by._of(by._x.astype("bool").astype("int64")).sum()
-        return by._say(elemwise("greater", hits, 0), "any")
+        return by._say(by._of(by._x.astype("bool").astype("int64")).sum() > 0, "any")
 
     def all(self, dim: DimKey = None) -> DimTensor:
         """Test whether all elements of each group are true; True for an empty one."""
@@ -269,13 +279,12 @@ class GroupReductions:
         squares = by._of(elemwise("square", gap)).sum(skipna=skipna)
         result = quotient(squares, elemwise("subtract", by._size(skipna), ddof))
         if ddof > 0 and not skipna:
-            undefined = elemwise("isnan", result)
-            result = elemwise("where", undefined, _nothing_left(squares), result)
+            result = elemwise("where", elemwise("isnan", result), _nothing_left(squares), result)
         return by._say(result, "var", ddof=ddof or None, skipna=skipna)
 
     def std(self, dim: DimKey = None, *, ddof: int = 0, skipna: bool = False) -> DimTensor:
         """Compute the standard deviation of each group."""
-        result = root_of_variance(self.var(dim, ddof=ddof, skipna=skipna))
+        result = root_of_variance(self._over(dim, "std").var(ddof=ddof, skipna=skipna))
         return self._say(result, "std", ddof=ddof or None, skipna=skipna)
 
     # -- extremes, and elements by position -----------------------------------------------------
@@ -331,6 +340,7 @@ class GroupReductions:
 
     def _first_extreme(self, which: str, skipna: bool) -> DimTensor:
         """Return the position of the extreme of each group, 0 for an empty one."""
+        self._checked(f"arg{which}")
         if skipna and is_inexact(self._x.dtype):
             extreme = self._back(self._extreme(which, np.inf if which == "min" else -np.inf, True))
             hits = elemwise("equal", self._x, extreme).astype("int64")
@@ -367,6 +377,7 @@ class GroupReductions:
 
     def first(self, skipna: bool = False) -> DimTensor:
         """Return the first element of each group, in the order of the dim; NaN for an empty one."""
+        self._checked("first")
         if not (skipna and is_inexact(self._x.dtype)):
             return self._pick("first")
         places = arange(self._along, dtype="float64")
@@ -375,6 +386,7 @@ class GroupReductions:
 
     def last(self, skipna: bool = False) -> DimTensor:
         """Return the last element of each group, in the order of the dim; NaN for an empty one."""
+        self._checked("last")
         places = arange(self._along, dtype="float64")
         if skipna and is_inexact(self._x.dtype):
             places = elemwise("where", elemwise("isnan", self._x), -np.inf, places)
@@ -408,7 +420,8 @@ class GroupReductions:
 
     def median(self, dim: DimKey = None, *, skipna: bool = False) -> DimTensor:
         """Compute the median of each group; NaN for an empty one."""
-        return self._say(self.quantile(0.5, dim, skipna=skipna), "median", skipna=skipna)
+        by = self._over(dim, "median")
+        return by._say(by.quantile(0.5, skipna=skipna), "median", skipna=skipna)
 
     def quantile(
         self,
@@ -447,11 +460,10 @@ class GroupReductions:
         level = levels_of(q)
         check_method(method)
         by = self._over(dim, "quantile")
-        x, size = wrap(require_float(by._x.node)), by._merged(by._size())
+        x, start = wrap(require_float(by._x.node)), by._start(by._merged(by._size()))
         counted = by._merged(by._size(skipna))
-        start = by._start(size)
-        found = group_quantile(x, by._labels.codes, by._along, start, counted, level, method)
-        found = by._split(found)
+        codes = by._labels.codes
+        found = by._split(group_quantile(x, codes, by._along, start, counted, level, method))
         if not skipna:
             missing = elemwise("isnan", x).astype("int64")
             found = elemwise("where", by._of(missing).sum() > 0, np.nan, found)

@@ -11,6 +11,7 @@ import xarray as xr
 
 import dimtensor as dt
 from dimtensor.tensor.reductions.quantiles import METHODS
+from dimtensor.tensor.selection.groupby import REDUCTIONS
 from tests.backend_names import LONG_JAX
 
 ORDER = ["u", "v", "w"]
@@ -343,3 +344,15 @@ def test_what_fits_of_groups_refuse(pairs):
         by.polyfit("s", 1)
     with pytest.raises(dt.OptionError, match="the degree is an integer of at least 0, not -1"):
         by.polyfit("t", -1)
+
+
+@pytest.mark.parametrize("name", [*REDUCTIONS, "argmin", "argmax", "idxmin", "idxmax"])
+def test_a_tensor_with_the_dim_of_the_groups_is_refused(name):
+    kind, obs = dt.Dim("kind", coords=["a", "b"]), dt.Dim("obs", length=3)
+    labels = dt.data(["b", "a", "b"], dims=obs, categories=kind)
+    x = dt.data(np.arange(6.0).reshape(3, 2), dims=[obs, kind])
+    with pytest.raises(dt.DimError, match="of groups: the result is along dim 'kind', which x has"):
+        getattr(x.groupby(labels), name)()
+    gaps = x.groupby(labels) - dt.data([1.0, 2.0], dims=kind)
+    expected = np.arange(6.0).reshape(3, 2) - [[2.0], [1.0], [2.0]]
+    np.testing.assert_array_equal(gaps.eval().transpose("obs", "kind"), expected)
