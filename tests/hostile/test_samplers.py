@@ -234,8 +234,9 @@ _ENDINGS = {
             time.sleep(0.01 + 0.002 * k)
             pid = os.fork()
             if not pid:
-                sample(good, draws=10, tune=10)
-                sys.exit(0)
+                # not nutpie: a lock that one of its threads holds is never released here
+                signal.alarm(20)
+                sys.exit(good.logp_and_grad(np.zeros(1))[0] != 0.0)
             if os.waitpid(pid, 0)[1]:
                 os._exit(4)
         runs(NAME, N, job)
