@@ -25,7 +25,7 @@ from dimtensor.backends.progress import announced
 from dimtensor.compile.caching import cache
 from dimtensor.compile.caching.description import Recipe, lower_description, program_of
 from dimtensor.compile.caching.fingerprint import describe_graph
-from dimtensor.compile.devices.epilogue import followed, program_of_totals
+from dimtensor.compile.devices.epilogue import append_epilogue, program_of_totals
 from dimtensor.compile.devices.executable import sharded_executable
 from dimtensor.compile.devices.mesh import Placement
 from dimtensor.compile.devices.shares import placed_dims, shares_of
@@ -258,7 +258,7 @@ class Code:
         )
         if after is None:
             return executable
-        return followed(executable, first, program, after, lengths, self.allow)
+        return append_epilogue(executable, first, program, after, lengths, self.allow)
 
     def on(self, backend: str) -> Code:
         """Return the code of the function for another backend."""

@@ -25,7 +25,7 @@ def program_of_totals(
     return replace(program, output_dims=found.output_dims, checks=found.checks)
 
 
-def followed(
+def append_epilogue(
     executable: Executable,
     first: Program,
     program: Program,
@@ -33,7 +33,7 @@ def followed(
     lengths: Mapping[Dim, int],
     allow: Allowed,
 ) -> Executable:
-    """Return the executable of the outputs, made of that of the values that are computed first.
+    """Append an epilogue to the executable of its combined values.
 
     Parameters
     ----------

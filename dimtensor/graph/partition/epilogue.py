@@ -42,7 +42,7 @@ class Epilogue(NamedTuple):
 
 
 def split_epilogue(outputs: Sequence[Node], dims: Iterable[Dim]) -> Epilogue | None:
-    """Split outputs into combined values and what is computed from them.
+    """Split outputs into combined values and their epilogue.
 
     None if no output needs it. An output that mixes positions in another way is unchanged.
     """
