@@ -103,7 +103,7 @@ class GroupReductions:
 
     def _checked(self, name: str) -> Self:
         """Check that no dim of the groups is a dim of the tensor beside the grouped one."""
-        for dim in without(self._result_dims, (self._along,)):
+        for dim in without(tuple(self._result_dims), (self._along,)):
             if dim in self._x.dims:
                 raise DimError(
                     f"{name} of groups: the result is along {dim._title}, which x has, too",
