@@ -69,3 +69,12 @@ def test_no_solution():
     short = dt.Dim("short", length=2)
     with pytest.raises(dt.DimError, match="the matrix and the covariance are not known to have"):
         dt.linalg.solve_discrete_lyapunov(matrix, dt.eye(short, short.rename()), (TO, S))
+
+
+@pytest.mark.parametrize("eigenvalue", [1.0, -1.0, 1.0 + 1e-13, 1.1])
+def test_an_autoregression_without_a_stationary_covariance_is_nan(eigenvalue):
+    s = dt.Dim("s", length=2)
+    to = s.rename("to")
+    a = dt.data([[eigenvalue, 0.0], [0.0, 0.5]], dims=[to, s])
+    x = dt.linalg.solve_discrete_lyapunov(a, dt.eye(s, s.rename()), (to, s))
+    assert np.isnan(x.eval().values).all()

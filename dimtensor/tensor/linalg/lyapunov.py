@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from dimtensor.dims import Dim
 from dimtensor.errors import DimError
 from dimtensor.graph.rebuilding.substitute import relabel_node
 from dimtensor.tensor.control.while_loops import fori_loop
+from dimtensor.tensor.elementwise import where
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.linalg.contract import dot
 from dimtensor.tensor.linalg.matrices import DimPair, square, symmetric
@@ -38,8 +41,8 @@ def solve_discrete_lyapunov(a: TensorLike, q: TensorLike, dims: DimPair | None =
     Returns
     -------
     DimTensor
-        Over the dims of q, and batch dims. It is not finite where the autoregression is not
-        stationary: where an eigenvalue of `a` is outside of the unit circle.
+        Over the dims of q, and batch dims. NaN where the autoregression is not stationary, or too
+        close to it: where an eigenvalue of `a` is not below 1 in absolute value, by at least 1e-10.
 
     Raises
     ------
@@ -78,8 +81,10 @@ def solve_discrete_lyapunov(a: TensorLike, q: TensorLike, dims: DimPair | None =
         turned = _relabeled(power, (first, second), (second, first))
         return total + product(product(power, total), turned), product(power, power)
 
-    total, _ = fori_loop(0, DOUBLINGS, double, (start + 0.0 * moves, moves))
-    return _relabeled(total, (first, own), (second, other))
+    total, power = fori_loop(0, DOUBLINGS, double, (start + 0.0 * moves, moves))
+    # the last power is what the series still lacks
+    is_complete = (power**2).sum([first, second]) < 1e-16
+    return _relabeled(where(is_complete, total, np.nan), (first, own), (second, other))
 
 
 def _relabeled(x: Any, *pairs: tuple[Dim, Dim]) -> Any:
