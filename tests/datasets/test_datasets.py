@@ -8,7 +8,7 @@ from dimtensor.datasets.loading import _FOLDER
 
 def test_each_file_has_its_source_and_each_source_its_file():
     assert {path.stem for path in _FOLDER.glob("*.csv")} == set(dt.datasets.names())
-    assert len(dt.datasets.names()) == 20
+    assert len(dt.datasets.names()) == 21
     for name in dt.datasets.names():
         table = dt.datasets.load(name)
         assert len(table) > 0
@@ -28,6 +28,10 @@ def test_numbers_are_the_published_ones():
     houses = dt.datasets.load("radon")
     assert (len(houses), houses["county"].nunique()) == (919, 85)
     assert houses["county"].value_counts()["LAC QUI PARLE"] == 2
+    answers = dt.datasets.load("lsat")
+    assert answers["people"].sum() == 1000
+    assert answers.filter(like="item").mul(answers["people"], axis=0).sum().to_list() == [
+        924, 709, 553, 763, 870]  # fmt: skip
     stations = dt.datasets.load("stations").set_index("station")  # 32.9° N, 97.04° W
     assert stations.loc["DFW", ["east", "north"]].round(-1).to_list() == [190.0, 210.0]
 

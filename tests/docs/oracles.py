@@ -255,3 +255,24 @@ def stations() -> list[float]:
     log_weights += stats.norm.logpdf(np.log(reach), np.log(300.0), 0.5)
     log_weights += stats.halfnorm.logpdf(noise, 0.0, 2.0)
     return means(log_weights, height, reach, noise)
+
+
+def lsat() -> np.ndarray:
+    """Levels and slopes of questions where their density is highest, abilities integrated out.
+
+    By Gauss and Hermite's quadrature over abilities, as R. D. Bock and M. Lieberman 1970.
+    """
+    table = pd.read_csv(DATA / "lsat.csv")
+    right, people = table.filter(like="item").to_numpy(), table["people"].to_numpy()
+    ability, weight = np.polynomial.hermite_e.hermegauss(41)
+    log_weight = np.log(weight / weight.sum())
+
+    def cost(x):
+        easy, log_slope = x[:5], x[5:]
+        odds = easy + np.exp(log_slope) * ability[:, None]
+        log_p = right @ special.log_expit(odds).T + (1 - right) @ special.log_expit(-odds).T
+        prior = stats.norm.logpdf(easy, 0.0, 2.0).sum() + stats.norm.logpdf(log_slope / 0.5).sum()
+        return -people @ special.logsumexp(log_p + log_weight, axis=1) - prior
+
+    found = optimize.minimize(cost, np.zeros(10), method="BFGS").x
+    return np.array([found[:5], np.exp(found[5:])])
