@@ -410,9 +410,18 @@ class Coords:
     def _missing(self, labels: Sequence[Any], dim: str) -> LabelError:
         noun = "label" if len(labels) == 1 else "labels"
         guess = self._guess(python_label(labels[0])) if len(labels) == 1 else ""
+        hint = self._hint(labels[0]) if len(labels) == 1 else None
         return LabelError(
-            f"{dim} has no {noun} {listing(labels)}{guess}", [("labels", listing(self.values))]
+            f"{dim} has no {noun} {listing(labels)}{guess}",
+            [("labels", listing(self.values))],
+            hint,
         )
+
+    def _hint(self, label: Any) -> str | None:
+        """Suggest a list in place of a tuple of labels."""
+        if isinstance(label, tuple) and any(self._exact(each) is not None for each in label):
+            return f"{plain_repr(list(label))} selects several labels; a tuple is one label"
+        return None
 
     def _guess(self, label: Any) -> str:
         """Suggest a label of similar spelling, or a number given as a string."""

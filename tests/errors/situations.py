@@ -2893,3 +2893,8 @@ def variable_that_is_set_to_a_word():
 def groups_along_a_dim_of_the_tensor():
     kinds = dt.data(["Italy"] * 5, dims=AGE, categories=COUNTRY)
     dt.ones([AGE, COUNTRY]).groupby(kinds).sum()
+
+
+@building
+def selection_by_a_tuple_of_labels():
+    X.sel(country=("Italy", "Kenya"))
