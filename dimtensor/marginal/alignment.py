@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, SelDim, SortedDim, without
 from dimtensor.graph import Node
@@ -30,6 +30,9 @@ from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.inputs import tensor
 from dimtensor.tensor.ragged.layout import order, sorted_places
 
+if TYPE_CHECKING:
+    from dimtensor.tensor.core import DimTensor
+
 
 def canonical(factor: Factor, states: StateDims) -> list[Factor]:
     """Split a factor into in-range parts, and sum each over the dims that none of its slots has."""
@@ -42,6 +45,8 @@ def _in_range(factor: Factor, states: StateDims) -> list[Factor]:
         for dim, where in zip(slot.unknown.dims, slot.indices, strict=True):
             if not isinstance(where, ShiftedIndex):
                 continue
+            if where.by < 0 and where.dim.length == 0:
+                return _in_range(_moved(factor, states, where.dim, -where.by), states)
             if where.by < 0:
                 return _split_edge(factor, states, where.dim, True)
             if _overhang(where, dim) > 0:
@@ -49,9 +54,21 @@ def _in_range(factor: Factor, states: StateDims) -> list[Factor]:
     return [factor]
 
 
+def _moved(factor: Factor, states: StateDims, along: Dim, by: int) -> Factor:
+    """Move the slots of a factor along an empty dim, where it reads no element anyway."""
+
+    def moved(where: ElementIndex) -> ElementIndex:
+        if isinstance(where, ShiftedIndex) and where.dim is along:
+            return ShiftedIndex(along, where.by + by)
+        return where
+
+    slots = [(dim, slot.moved(moved)) for dim, slot in factor.slots]
+    return _on_state_dims(factor, factor.node, factor.dims, slots, states)
+
+
 def _overhang(where: ShiftedIndex, dim: Dim) -> int:
     """Return the number of positions at the end of a factor that lie outside the unknown."""
-    return end_of(where.dim, where.by, dim) or 0
+    return 0 if where.dim.length == 0 else end_of(where.dim, where.by, dim) or 0
 
 
 def _split_edge(factor: Factor, states: StateDims, along: Dim, first: bool) -> list[Factor]:
@@ -82,7 +99,7 @@ def _split_edge(factor: Factor, states: StateDims, along: Dim, first: bool) -> l
             dropped.append(dim)
         else:
             edge.append((dim, FactorSlot(slot.unknown, known)))
-    one = x.isel({along: at})
+    one = _element_at_edge(x, along, at)
     one = one.isel({dim: 0 for dim in dropped if dim in one.dims})
     others = without(factor.dims, [along])
     ends = _on_state_dims(factor, one.node, others, edge, states)
@@ -94,6 +111,14 @@ def _split_edge(factor: Factor, states: StateDims, along: Dim, first: bool) -> l
     return [*_in_range(ends, states), *_in_range(main, states)]
 
 
+def _element_at_edge(x: DimTensor, along: Dim, at: int) -> DimTensor:
+    """Return the first or last element along a dim, 0 if the dim is empty."""
+    if along.length:
+        return x.isel({along: at})
+    there = x.isel({along: slice(-1, None) if at else slice(0, 1)})
+    return there.sum(without(there.dims, x.dims) or (along,))
+
+
 def _at_edge(where: ElementIndex, own: Dim, along: Dim, at: int) -> ElementIndex | None:
     if isinstance(where, FixedIndex) or (
         isinstance(where, ShiftedIndex) and where.dim is not along
@@ -102,13 +127,13 @@ def _at_edge(where: ElementIndex, own: Dim, along: Dim, at: int) -> ElementIndex
     if isinstance(where, LookupIndex):
         if along not in where.positions.dims:
             return where
-        return LookupIndex(wrap(where.positions).isel({along: at}).node)
+        return LookupIndex(_element_at_edge(wrap(where.positions), along, at).node)
     if at == 0:
         return FixedIndex(where.by) if where.by >= 0 else None
     if where.dim is own:
         return FixedIndex(where.by - 1) if where.by <= 0 else None
     if along.length is None or own.length is None:
-        return LookupIndex((arange(along) + where.by).isel({along: at}).node)
+        return LookupIndex(_element_at_edge(arange(along) + where.by, along, at).node)
     position = along.length - 1 + where.by
     return FixedIndex(position) if position < own.length else None
 

@@ -100,7 +100,7 @@ class StepFactor:
             return self.node
         at, x = position - self.head, wrap(self.node)
         if self.dim.length is not None:
-            return x.isel({self.dim: at}).node
+            return x.isel({self.dim: at}).node if at < self.dim.length else None
         there = x.isel({self.dim: slice(at, at + 1)})  # empty if the dim ends before
         return there.sum(without(there.dims, self.node.dims) or (self.dim,)).node
 
@@ -222,7 +222,7 @@ def initial_table(chain: Chain, merge: StateReduction) -> tuple[DimTensor, list[
     for position in range(order):
         tables += _tables_at(chain, position)
         # a position that does not exist has uniform states, which sum to one
-        if chain.dim.length is None:
+        if chain.dim.length is None or chain.dim.length <= position:
             there = length_of(chain.dim) > position
             for u in chain.eliminated:
                 own = lag_dim(Lag(u, order - position))

@@ -161,7 +161,7 @@ def _along(chain: Chain, early: Sequence[Any], late: DimTensor) -> DimTensor:
     """Join the cumulative sums of the initial positions with the densities of the loop."""
     whole = zeros((chain.dim, *chain.batch))
     before: Any = 0.0
-    for at, total in enumerate(early):
+    for at, total in enumerate(early[: chain.dim.length]):
         whole = whole.isel({chain.dim: at}).set(_full(total - before, chain.batch))
         before = total
     values = wrap(expand_node(late.node, (chain.loop_dim, *chain.batch)))

@@ -225,20 +225,23 @@ class BackwardSampler:
     ) -> Node:
         """Assemble the states along the whole dim from its start, loop and end."""
         dim, order, own = chain.dim, chain.order, chain.orders[unknown]
-        early = {by: _full(first[Lag(unknown, by)], chain.batch) for by in range(order, own, -1)}
-        late = {by: _full(final[Lag(unknown, by)], chain.batch) for by in range(own, 0, -1)}
+        short = dim.length is not None and dim.length < order  # the loop has no steps
+        ends = {
+            order - by: _full(first[Lag(unknown, by)], chain.batch) for by in range(order, own, -1)
+        }
+        for by in range(own, 0, -1):
+            at = order - by if short else -by
+            ends[at] = _full(final[Lag(unknown, by)], chain.batch)
         values = emitted[lag_key(Lag(unknown, own))]
-        middle = slice(order - own, -own or None)
-        moved = wrap(relabel_node(values.node, (chain.loop_dim, SelDim(dim, positions=middle))))
-        beside = [d for x in (*early.values(), *late.values(), values) for d in x.dims]
-        dims = dict.fromkeys((*unknown.dims, *beside))
-        dims.pop(chain.loop_dim, None)
-        whole = zeros(tuple(dims), dtype=values.dtype)
-        for by, value in early.items():
-            whole = whole.isel({dim: order - by}).set(value)
-        whole = whole.isel({dim: middle}).set(moved)
-        for by, value in late.items():
-            whole = whole.isel({dim: -by}).set(value)
+        beside = [d for x in (*ends.values(), values) for d in x.dims if d is not chain.loop_dim]
+        whole = zeros(tuple(dict.fromkeys((*unknown.dims, *beside))), dtype=values.dtype)
+        if not short:
+            middle = slice(order - own, -own or None)
+            moved = wrap(relabel_node(values.node, (chain.loop_dim, SelDim(dim, positions=middle))))
+            whole = whole.isel({dim: middle}).set(moved)
+        for at, value in ends.items():
+            if dim.length is None or at < dim.length:
+                whole = whole.isel({dim: at}).set(value)
         return whole.node
 
 
