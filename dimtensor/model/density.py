@@ -221,7 +221,9 @@ class BoundGraph:
         x = self.parameters.get(name, self.values[name])
         term = self.distributions[name].logp(x)
         if name in self.summed and name in self.spec.observed:
-            return term + evidence(x, self.spec.observed.plain[name])
+            given = evidence(x, self.spec.observed.plain[name])
+            apart = [dim for dim in given.dims if dim not in term.dims]
+            return term + (given.sum(apart) if apart else given)
         if ("kept", name) not in self._given:
             return term
         kept = self._source(("kept", name), variable.node.dims, "bool", None)
