@@ -44,6 +44,8 @@ if _QUICK:
     )
 # Nothing is left in the user's cache, nor taken from there; tests of caches name a folder.
 os.environ.setdefault("DIMTENSOR_CACHE", "0")
+# Output is compared, also where a test takes so long that it would report its progress.
+os.environ.setdefault("DIMTENSOR_PROGRESS", "0")
 # Figures are written, never shown.
 os.environ.setdefault("MPLBACKEND", "agg")
 

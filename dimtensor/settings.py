@@ -78,8 +78,8 @@ class Settings:
         ``DIMTENSOR_PASSES``: names of passes, of steps of the optimizer and of rules, each
         after a minus, that are switched off.
     progress : bool or None
-        Show the progress of long work: ``DIMTENSOR_PROGRESS`` 0 or 1; None for only in terminals
-        and notebooks.
+        Show the progress of long work: ``DIMTENSOR_PROGRESS`` 0 or 1, which differs from None only
+        in logs, whose first line it writes earlier.
     completion : bool
         Complete names of dims and labels in IPython; off if ``DIMTENSOR_COMPLETION`` is 0.
     full_traceback : bool

@@ -15,7 +15,7 @@ from typing import Any, Self
 from dimtensor.errors import escaped
 from dimtensor.hooks import Hook
 from dimtensor.settings import settings
-from dimtensor.tuning import PROGRESS_PATIENCE, PROGRESS_PERIOD
+from dimtensor.tuning import PROGRESS_LOG_PERIOD, PROGRESS_PATIENCE, PROGRESS_PERIOD
 
 # what the first compilation needs and takes a while to import
 _SLEEPERS = ("dimtensor.kernels.compiler", "llvmlite.binding", "xarray")
@@ -28,9 +28,10 @@ class Progress:
     """Line that reports the progress of slow work, and vanishes when it is done.
 
     Notebooks show a line of its own beside the output, terminals one in the standard error stream;
-    both are brought up to date while the work goes on, and vanish after it. Where nobody watches
-    nothing is written. The environment variable ``DIMTENSOR_PROGRESS`` set to 0 switches the line
-    off, 1 switches it on for files too, in which it stays and says how long the work took.
+    both are brought up to date while the work goes on, with an estimate of what remains, and vanish
+    after it. A standard error stream that is a file or a pipe gets a line every ten seconds of work
+    that takes longer, and a last one. The environment variable ``DIMTENSOR_PROGRESS`` set to 0
+    switches all of this off; 1 writes the first line to a file as soon as to a terminal.
 
     Parameters
     ----------
@@ -58,7 +59,7 @@ class Progress:
         wanted: bool = True,
     ):
         self.what, self.total = what, total
-        self._patience = PROGRESS_PATIENCE if patience is None else patience
+        self._patience = patience
         self._wanted = wanted
         self._done, self._note = 0, ""
         self._over = threading.Event()
@@ -73,7 +74,7 @@ class Progress:
         if self._wanted and is_watched():
             # what a thread of a notebook shows belongs to the cell that it was started from
             context = contextvars.copy_context()
-            self._thread = threading.Thread(
+            self._thread = _thread_class()(
                 target=context.run, args=(self._show,), name="dimtensor-progress", daemon=True
             )
             self._thread.start()
@@ -90,23 +91,44 @@ class Progress:
             self._thread.join()
 
     def _show(self) -> None:
-        if self._over.wait(self._patience):
+        notice = _notice()
+        patience = notice.patience if self._patience is None else self._patience
+        if self._over.wait(patience):
             return
-        notice = _Display() if _in_notebook() else _Line()
-        notice.show(self._text(0.0))
-        begun = time.perf_counter()
-        while not self._over.wait(PROGRESS_PERIOD):
-            notice.update(self._text(time.perf_counter() - begun))
-        notice.end(time.perf_counter() - self._started)
+        notice.show(self._text())
+        while not self._over.wait(notice.period):
+            notice.update(self._text())
+        notice.end(self._text())
 
-    def _text(self, shown_for: float) -> str:
+    def _text(self) -> str:
         text = f"dimtensor: {self.what}"
         if self.total is None:
             text += " …"
         else:
             text += f": {min(self._done, self.total):,} of {self.total:,}"
         text += f", {self._note}" if self._note else ""
-        return text if shown_for < 1 else f"{text} {time.perf_counter() - self._started:.0f} s"
+        seconds = time.perf_counter() - self._started
+        if seconds < 1:
+            return text
+        text += f", {_duration(seconds)}"
+        if self.total is not None and 0 < self._done < self.total:
+            left = seconds * (self.total / self._done - 1)
+            text += f", about {_duration(left)} left"
+        return text
+
+
+def _duration(seconds: float) -> str:
+    """Write a duration in two units at most.
+
+    >>> _duration(7.4), _duration(125), _duration(7300), _duration(200_000)
+    ('7 s', '2 min 5 s', '2 h 1 min', '2 d 7 h')
+    """
+    whole = round(seconds)
+    for each, large, small in ((86_400, "d", "h"), (3_600, "h", "min"), (60, "min", "s")):
+        if whole >= each:
+            part = {"h": 3_600, "min": 60, "s": 1}[small]
+            return f"{whole // each} {large} {whole % each // part} {small}"
+    return f"{whole} s"
 
 
 def announced(what: str, patience: float | None = None) -> Progress:
@@ -115,33 +137,46 @@ def announced(what: str, patience: float | None = None) -> Progress:
 
 
 class _Line:
-    """A line in the standard error stream, wiped out in a terminal and finished in a file."""
+    """Status line of a terminal, rewritten in place and erased at the end."""
+
+    patience, period = PROGRESS_PATIENCE, PROGRESS_PERIOD
 
     def __init__(self) -> None:
-        self._terminal = sys.stderr.isatty()
         self._last = ""
 
     def show(self, text: str) -> None:
         self._last = text
-        text = escaped(text)
         # a line that wraps cannot be written over
-        text = text[: shutil.get_terminal_size().columns - 1] if self._terminal else text
+        text = escaped(text)[: shutil.get_terminal_size().columns - 1]
         print(text, end="", file=sys.stderr, flush=True)
 
     def update(self, text: str) -> None:
-        if self._terminal and text != self._last:
+        if text != self._last:
             print("\r\x1b[K", end="", file=sys.stderr)
             self.show(text)
 
-    def end(self, seconds: float) -> None:
-        if self._terminal:
-            print("\r\x1b[K", end="", file=sys.stderr, flush=True)
-        else:
-            print(f" {seconds:.1f} s", file=sys.stderr, flush=True)
+    def end(self, text: str) -> None:
+        print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+class _Log:
+    """Lines of a file or a pipe: one every some seconds, without control characters."""
+
+    period = PROGRESS_LOG_PERIOD
+
+    def __init__(self) -> None:
+        self.patience = PROGRESS_PATIENCE if settings().progress else PROGRESS_LOG_PERIOD
+
+    def show(self, text: str) -> None:
+        print(escaped(text), file=sys.stderr, flush=True)
+
+    update = end = show
 
 
 class _Display:
     """An output of a notebook's cell, emptied when it is done."""
+
+    patience, period = PROGRESS_PATIENCE, PROGRESS_PERIOD
 
     def __init__(self) -> None:
         self._handle: Any = None
@@ -164,8 +199,52 @@ class _Display:
         style = "opacity:.65; font-size: 12px"
         return {"text/plain": text, "text/html": f'<span style="{style}">{escape(text)}</span>'}
 
-    def end(self, seconds: float) -> None:
+    def end(self, text: str) -> None:
         self._handle.update({"text/plain": "", "text/html": ""}, raw=True)
+
+
+class _Spinner:
+    """An output of a marimo notebook's cell, removed when it is done."""
+
+    patience, period = PROGRESS_PATIENCE, PROGRESS_PERIOD
+
+    def __init__(self) -> None:
+        self._context: Any = None
+        self._spinner: Any = None
+        self._last = ""
+
+    def show(self, text: str) -> None:
+        self._last = text
+        self._context = sys.modules["marimo"].status.spinner(subtitle=text)
+        self._spinner = self._context.__enter__()
+
+    def update(self, text: str) -> None:
+        if text != self._last:
+            self._last = text
+            self._spinner.update(subtitle=text)
+
+    def end(self, text: str) -> None:
+        self._context.__exit__(None, None, None)
+
+
+def _notice() -> _Line | _Log | _Display | _Spinner:
+    """Return what shows progress here."""
+    if _in_notebook():
+        return _Display()
+    if _in_marimo():
+        return _Spinner()
+    return _Line() if sys.stderr.isatty() else _Log()
+
+
+def _thread_class() -> Any:
+    """Return the class of threads that may show something: marimo has its own."""
+    return sys.modules["marimo"].Thread if _in_marimo() else threading.Thread
+
+
+def _in_marimo() -> bool:
+    """Return whether outputs go to a notebook of marimo."""
+    marimo: Any = sys.modules.get("marimo")
+    return hasattr(marimo, "running_in_notebook") and marimo.running_in_notebook()
 
 
 def _shell() -> Any:
@@ -180,11 +259,10 @@ def _in_notebook() -> bool:
 
 
 def is_watched() -> bool:
-    """Return whether progress is shown: in terminals and notebooks, or as the setting says."""
-    asked = settings().progress
-    if asked is not None:
-        return asked and (sys.stderr is not None or _in_notebook())
-    return _in_notebook() or (sys.stderr is not None and sys.stderr.isatty())
+    """Return whether progress is shown: wherever it can be, unless the setting forbids it."""
+    if settings().progress is False:
+        return False
+    return sys.stderr is not None or _in_notebook()
 
 
 def is_interactive() -> bool:

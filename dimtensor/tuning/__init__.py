@@ -292,6 +292,8 @@ EVICTED_SHARE = 0.8
 XLA_CACHE_SHARE = 4
 # Seconds after which work shows its progress, and between two states of the line.
 PROGRESS_PATIENCE, PROGRESS_PERIOD = 2.0, 0.25
+# Seconds between two lines in a log, and before the first one.
+PROGRESS_LOG_PERIOD = 10.0
 
 # Terms of a log density that differ only in scalars become one vectorized term if there are this
 # many, of at most this many operations (scale.md).

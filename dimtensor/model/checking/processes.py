@@ -213,7 +213,7 @@ def _path() -> list[str]:
 
 def _environment(folder: str) -> dict[str, str]:
     """Return the environment of a worker: one thread for linear algebra, a shared cache."""
-    found = inherited()
+    found = inherited() | {"DIMTENSOR_PROGRESS": "0"}  # this process shows the progress of all
     for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
         found.setdefault(name, "1")
     if not settings().cache:
