@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,6 +12,7 @@ import xarray as xr
 
 import dimtensor as dt
 from dimtensor import dist
+from dimtensor.model.predictive import drawing
 
 GROUPS, EACH = ["a", "b", "c", "d"], 3
 M0, S0, TAU, SIGMA = 1.0, 3.0, 1.5, 0.5
@@ -164,3 +167,48 @@ def test_dims_are_given_by_name_too(posterior):
     xr.testing.assert_identical(found["predictions"]["y"], expected["predictions"]["y"])
     drawn = dt.Model(dt.rv("z", dist.Normal(0.0, 1.0), dims=OBS), backend="python")
     assert drawn.draw(2, seed=1, dims={"obs": 4})["prior_predictive"]["z"].sizes["obs"] == 4
+
+
+# -- a few draws at a time -------------------------------------------------------------------------
+
+
+def matern(x, y, scale):
+    r = np.sqrt(5.0) * np.abs(np.subtract.outer(x, y)) / scale[:, None, None]
+    return (1.0 + r + r**2 / 3.0) * np.exp(-r)
+
+
+def test_matrices_of_each_draw_are_of_a_few_draws_at_a_time(monkeypatch):
+    """80 basis functions: a matrix of all draws takes 20 MB."""
+    monkeypatch.setattr(drawing, "CHUNK", 2**21)
+    at, new, draws = np.linspace(0.0, 6.0, 20), np.array([6.5, 7.0]), 401
+    place = dt.Dim("place", coords=at)
+    scale = dt.rv("scale", dist.InverseGamma(3.0, 3.0))
+    basis = dt.gp.HSGP(basis=80, boundary=2.8, domain=(0.0, 7.0))
+    height = dt.rv("height", dist.GP(dt.gp.Matern52(scale), place, approximation=basis))
+    fit = dt.Model(height, backend="python")
+    rng = np.random.default_rng(3)
+    scales, labels = rng.uniform(1.0, 2.0, draws), np.arange(5, 5 + draws)
+    known = np.sin(at) * rng.normal(size=(draws, 1))
+    post = xr.Dataset(
+        {"scale": (("chain", "draw"), scales[None]),
+         "height": (("chain", "draw", "place"), known[None])},
+        {"chain": [0], "draw": labels, "place": at},
+    )  # fmt: skip
+    wider = {place: dt.Dim("place", coords=[*at, *new])}
+    tracemalloc.start()
+    found = fit.predict(post, dims=wider, seed=1, names=["height"])["predictions"]["height"]
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert peak < 15e6
+    assert found.sizes == {"chain": 1, "draw": draws, "place": 22}
+    np.testing.assert_array_equal(found["draw"], labels)
+    drawn = found.transpose("chain", "draw", "place").values[0]
+    np.testing.assert_array_equal(drawn[:, :20], known)
+    gain = matern(new, at, scales) @ np.linalg.inv(matern(at, at, scales) + 1e-6 * np.eye(20))
+    cov = matern(new, new, scales) - gain @ matern(at, new, scales)
+    cov += 1e-6 * np.eye(2)
+    apart = drawn[:, 20:, None] - gain @ known[..., None]
+    noise = np.linalg.solve(np.linalg.cholesky(cov), apart)[..., 0]
+    np.testing.assert_allclose(noise.mean(0), 0.0, atol=0.1)
+    np.testing.assert_allclose(np.cov(noise.T), np.eye(2), atol=0.15)
+    assert np.unique(noise.round(9), axis=0).shape == noise.shape

@@ -11,8 +11,9 @@ from dimtensor.backends.progress import Progress
 from dimtensor.dims import Binding, Dim
 from dimtensor.errors import InputError, listing
 from dimtensor.graph import Node, toposort
+from dimtensor.model.inference.chunked import CHUNK
 from dimtensor.model.missing import completed, missing_name
-from dimtensor.model.predictive.generation import DrawFunction, as_input
+from dimtensor.model.predictive.generation import DRAW, DrawFunction, as_input
 from dimtensor.model.predictive.new_labels import known_positions, padded
 from dimtensor.model.records import beside
 from dimtensor.random.seeds import seed_for
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 
 # Number of drawn elements from which compiling takes less time than it saves.
 MANY = 5_000_000
+# Elements of an intermediate array for each of a result that no draws are separated for.
+_MODERATE = 4
 
 
 def draw_variables(
@@ -114,7 +117,50 @@ def draw_variables(
         anew = sorted(above & {*variables} - {*given, *fixed} | {*grown})
         seed = seed_for(seed, f"predict {anew}")
     with Progress(f"drawing {listing(list(targets), limit=3)}"):
+        return _by_draws(function, values, seed, _lengths(values, draws))
+
+
+def _by_draws(
+    function: DrawFunction, values: Mapping[Any, Any], seed: int | None, lengths: Mapping[str, int]
+) -> dict[str, xr.DataArray]:
+    """Call a function for some draws at a time if its intermediate arrays are large."""
+    import xarray as xr
+
+    total, size = lengths["draw"], _draws_at_once(function, lengths)
+    if size >= total:
         return function(values, seed)
+    found: dict[str, list[xr.DataArray]] = {}
+    for number, start in enumerate(range(0, total, size)):
+        count = min(size, total - start)
+        part = {key: _some_draws(x, slice(start, start + count)) for key, x in values.items()}
+        own = None if seed is None else seed_for(seed, f"draws {number}")
+        for name, x in function({**part, DRAW: count}, own).items():
+            if "draw" in x.dims or not start:
+                found.setdefault(name, []).append(x)
+    return {
+        name: xr.concat(parts, "draw", join="override") if len(parts) > 1 else parts[0]
+        for name, parts in found.items()
+    }
+
+
+def _draws_at_once(function: DrawFunction, lengths: Mapping[str, int]) -> int:
+    """Return the number of draws of each chain at which intermediate arrays are of moderate size.
+
+    Arrays not much larger than the results limit no number.
+    """
+
+    def largest(arrays: Iterable[tuple[Dim, ...]]) -> int:
+        sizes = [[lengths.get(d._short, d.length or 1) for d in dims] for dims in arrays]
+        return max(map(math.prod, sizes), default=1)
+
+    size = largest(function.arrays)
+    if size <= _MODERATE * largest(function.results):
+        return max(1, lengths["draw"])
+    return max(1, CHUNK // (8 * size * max(1, lengths["chain"])))
+
+
+def _some_draws(value: Any, part: slice) -> Any:
+    return value.isel(draw=part) if "draw" in getattr(value, "dims", ()) else value
 
 
 def with_missing(
@@ -151,14 +197,20 @@ def _late_from_observations(spec: ModelSpec, dims: Iterable[Dim]) -> dict[Dim, A
 
 def _count(targets: Iterable[Node], values: Mapping[Any, Any], draws: Any) -> int:
     """Count the elements of targets over all draws, as far as values tell lengths."""
+    known = _lengths(values, draws)
+    each = known.get("chain", 1) * known.get("draw", 1)
+    return each * sum(
+        math.prod(known.get(d._short, 1) if d.length is None else d.length for d in node.dims)
+        for node in targets
+    )
+
+
+def _lengths(values: Mapping[Any, Any], draws: Any) -> dict[str, int]:
+    """Return lengths by names of dims."""
     known: dict[str, int] = dict(getattr(draws, "sizes", {}))
     for key, value in values.items():
         if isinstance(key, Dim):
             known[key._short] = LengthPort(key).read(value).lengths[0]
         else:
             known |= {str(dim): n for dim, n in value.sizes.items()}
-    each = known.get("chain", 1) * known.get("draw", 1)
-    return each * sum(
-        math.prod(known.get(d._short, 1) if d.length is None else d.length for d in node.dims)
-        for node in targets
-    )
+    return known

@@ -46,6 +46,13 @@ class DrawFunction:
         Positions of given elements along dims of variables; the others are drawn.
     observed : collection of str
         Variables whose given elements are observations.
+
+    Attributes
+    ----------
+    arrays : set of tuple of Dim
+        Dims beside chain and draw of the values that are computed for each draw.
+    results : set of tuple of Dim
+        Those of the results.
     """
 
     def __init__(
@@ -62,6 +69,8 @@ class DrawFunction:
         nodes = put(list(targets.values()), self._chosen)
         self.inputs = free_inputs(nodes)
         self.late = late_roots(nodes)
+        self.arrays = {without(x.dims, [CHAIN, DRAW]) for x in toposort(nodes) if DRAW in x.dims}
+        self.results = {without(x.dims, [CHAIN, DRAW]) for x in nodes}
         outputs = {name: wrap(node) for name, node in zip(targets, nodes, strict=True)}
         sources = [*map(wrap, self.inputs), *self.late]
         self.compiled: CompiledFunction = compile_function(sources, outputs, backend)
