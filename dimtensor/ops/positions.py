@@ -218,7 +218,8 @@ first_positions, min_positions, max_positions = (_batched(which) for which in GR
 class GroupExtreme(WithRules, Op):
     """Smallest or largest element of each group; the neutral element of a group without elements.
 
-    The derivative is that of the first extreme element. NaN is the extreme element of its group.
+    Equal extreme elements share the derivative evenly, as in ``max`` of all elements. NaN is the
+    extreme element of its group, and has no derivative.
 
     Parameters
     ----------
@@ -268,17 +269,20 @@ class GroupExtreme(WithRules, Op):
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         return [[True], [False], [False]]
 
-    def _is_first(self, node: Any) -> Variable:
-        """Return a mask of the first extreme element of each group."""
+    def _of_elements(self, node: Any) -> tuple[Variable, Variable]:
+        """Return a mask of the extreme elements, and their number in the group of each one."""
         x, codes, groups = node.inputs
-        at = GroupPosition(self.which)(x, codes, groups)
-        return pt.eq(at[codes], pt.arange(x.shape[0], dtype="int64"))
+        extreme = pt.eq(x, self(x, codes, groups)[codes])
+        none = pt.zeros_like(groups, dtype=x.type.dtype)
+        ties = pt.inc_subtensor(none[codes], pt.cast(extreme, x.type.dtype))
+        return extreme, pt.maximum(ties[codes], 1.0)
 
     def push_rule(self, node: Any, tangents: Sequence[Any]) -> list[Variable | None]:
         (tangent, *_), (_, codes, groups) = tangents, node.inputs
         if tangent is None:
             return [None]
-        chosen = pt.switch(self._is_first(node), tangent, 0.0)
+        extreme, ties = self._of_elements(node)
+        chosen = pt.switch(extreme, tangent / ties, 0.0)
         none = pt.zeros_like(groups, dtype=chosen.type.dtype)
         return [pt.inc_subtensor(none[codes], chosen)]
 
@@ -286,7 +290,8 @@ class GroupExtreme(WithRules, Op):
         self, node: Any, cotangents: Sequence[Any], wanted: Sequence[bool]
     ) -> list[Variable | None]:
         (cotangent,), codes = cotangents, node.inputs[1]
-        return [pt.switch(self._is_first(node), cotangent[codes], 0.0), None, None]
+        extreme, ties = self._of_elements(node)
+        return [pt.switch(extreme, cotangent[codes] / ties, 0.0), None, None]
 
 
 def group_extreme(x: Variable, codes: Variable, groups: Variable, which: str) -> Variable:

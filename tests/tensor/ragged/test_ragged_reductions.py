@@ -12,6 +12,7 @@ from scipy.special import logsumexp
 import dimtensor as dt
 from dimtensor.dims import RaggedDim
 from tests.backend_names import BACKENDS
+from tests.optional import jax, jnp
 
 OWNERS = np.array([0, 0, 0, 2, 2, 3])
 MIXED = np.array([2, 0, 3, 0, 2, 0])
@@ -173,6 +174,31 @@ def test_gradients_go_to_the_elements_of_the_parent(case, name) -> None:
         moved = BASE + step * (np.arange(4) == at), BASE - step * (np.arange(4) == at)
         slope = (loss(VALUES, moved[0]) - loss(VALUES, moved[1])) / (2 * step)
         assert slopes[1].values[at] == pytest.approx(slope, rel=1e-5, abs=1e-5)
+
+
+TIES = np.array([[3.0, 1.0, 3.0, 2.0, 2.0, 0.5], [1.0, np.nan, 2.0, 9.0, 9.0, -1.0]])
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", ["max", "min"])
+@pytest.mark.parametrize("owners", [OWNERS, MIXED], ids=["sorted", "mixed"])
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_equal_extremes_share_the_gradient(backend, owners, name) -> None:
+    """As in JAX: NaN has no gradient, and is the extreme of its parent."""
+    c = dt.Dim("c", length=2)
+    weight, some = np.array([1.0, 5.0, -2.0, 3.0]), np.bincount(owners, minlength=4) > 0
+    x = dt.tensor("x", dims=[of_known(owners), c])
+    reduced = dt.where(dt.data(some, dims=subject), getattr(x, name)("trial"), 0.0)
+    slope = dt.grad((reduced * dt.data(weight, dims=subject)).sum(), x)
+    found = dt.evaluate(slope, {x: (("c", "trial"), TIES)}, backend=backend)
+
+    def loss(values):
+        of_each = getattr(jax.ops, f"segment_{name}")(values, owners, 4)
+        return jnp.where(some, of_each, 0.0) @ weight
+
+    with jax.enable_x64(True):
+        expected = [jax.grad(loss)(jnp.asarray(values)) for values in TIES]
+    np.testing.assert_allclose(found.transpose("c", "trial"), expected, rtol=1e-12)
 
 
 @pytest.mark.compiled
