@@ -84,7 +84,7 @@ class CallFrame:
         self._call = executable.bind(self._settled)
         self.aliases: list[bool] | None = None
 
-    def run(self, arrays: Sequence[np.ndarray]) -> list[np.ndarray]:
+    def run(self, arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         """Compute results, masks and checks; results that may share memory are copied."""
         results = [np.asarray(one) for one in self._call(*arrays)]
         if self.aliases is None:

@@ -310,8 +310,8 @@ QUICK_OPERATION = 0.3
 SLICE_WORK = 1_250_000
 # Rows of a block in which loops run (`BLOCK`); long slices have whole ones.
 SLICE_BLOCK = 256
-# With work for fewer slices, a quarter of a millisecond, threads gain little: a call takes 0.05 to
-# 0.1 ms of Python where the caches are full of data (`threads`, `effect`).
+# With work for fewer slices, a quarter of a millisecond, threads gain little: a call takes up to
+# 0.07 ms outside of its slices where the caches are full of data (`threads`, `effect`).
 FEWEST_SLICES = 4
 # Work of a slice for each element of its results, which are written and added (not measured).
 SLICE_RESULTS = 32

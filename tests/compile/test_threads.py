@@ -385,6 +385,52 @@ def test_options_are_checked():
         dt.function([X], X.sum(), "jax", threads=2)
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize("threads", [1, 2])
+def test_plain_arrays_of_other_kinds_than_those_of_the_first_call(threads: int, tmp_path: Any):
+    i, j = dt.Dim("i", length=40), dt.Dim("j", length=40)
+    y, b = dt.tensor("y", dims=[i, j]), dt.tensor("weights", dims=j)
+    f = dt.function([y, b, B], [((y * b) ** 2).sum() + B, (y * b).sum(i)], threads=threads)
+    plain = f.positional
+    rng = np.random.default_rng(0)
+    table, row = rng.normal(size=(40, 40)).round(1) * 10, 2.0 ** np.arange(40)
+    along = plain.input_dims[0].index(i)
+    mapped = np.memmap(tmp_path / "y", "float64", "w+", shape=table.shape)
+    mapped[...] = table
+    wide = np.zeros((*table.shape, 2))
+    wide[..., 1] = table
+    kinds = [table.copy(), wide[..., 1], np.asfortranarray(table), table.astype(int), mapped,
+             table.astype(">f8"), table.copy()]  # fmt: skip
+    expected = [((table * (row if along == 0 else row[:, None])) ** 2).sum() + 2.5,
+                table.sum(along) * row]  # fmt: skip
+    number = np.asarray(2.5)
+    bits = []
+    for given in kinds:
+        for weights in (row, np.repeat(row, 2)[::2]):
+            found = plain(given, weights, number)
+            bits.append(found)
+            for one, other in zip(found, expected, strict=True):
+                np.testing.assert_allclose(one, other, rtol=1e-12)
+    for found in bits[1:]:
+        for one, other in zip(found, bits[0], strict=True):
+            np.testing.assert_array_equal(one, other)
+    (call,) = [frame._call for frame in plain._frames.values()]
+    assert call._evaluate.by_machine is not None
+    assert call._evaluate.by_machine([kinds[0], row, number]) is not None
+    assert call._evaluate.by_machine([kinds[3], row, number]) is None
+    first = plain(kinds[0], row, number)
+    kept = [one.copy() for one in first]
+    plain(kinds[0] * 2, row, number)
+    for one, other in zip(first, kept, strict=True):  # results of a call are its own
+        np.testing.assert_array_equal(one, other)
+        assert one.flags.writeable
+        assert one.dtype == "float64"
+    with pytest.raises(dt.InputError, match="takes 3 arrays"):
+        plain(kinds[0], row)
+    with pytest.raises(dt.InputError, match="is not what the function takes"):
+        plain(kinds[0], row, row)
+
+
 @pytest.mark.parametrize("number", [0, 1])
 def test_plain_arrays_are_checked(number: int):
     f = dt.function([X, Y], (X * Y).sum(), "python", threads=2).positional

@@ -16,7 +16,7 @@ from dimtensor.compile.function import CompiledFunction, Structure
 from dimtensor.compile.positional import PositionalFunction
 from dimtensor.compile.program import masks_for_labels
 from dimtensor.compile.sliced.cuts import SliceCut, cut_for, dims_to_cut
-from dimtensor.compile.sliced.evaluation import SlicedEvaluation
+from dimtensor.compile.sliced.evaluation import MachineCall, SlicedEvaluation
 from dimtensor.compile.sliced.pool import Pool
 from dimtensor.compile.sliced.program import SliceProgram
 from dimtensor.compile.sliced.storage import narrow_storage
@@ -116,6 +116,7 @@ class _SlicedFrame(CallFrame):
     """Frame of calls that are computed in slices."""
 
     __slots__ = ()
+    _call: _SlicedCall
 
     def __init__(
         self,
@@ -123,7 +124,7 @@ class _SlicedFrame(CallFrame):
         program: Any,
         fixed: tuple[np.ndarray, ...],
         labelers: Sequence[Labeler],
-        call: Callable[..., Sequence[np.ndarray]],
+        call: _SlicedCall,
         n_inputs: int,
         n_data: int,
     ):
@@ -135,6 +136,12 @@ class _SlicedFrame(CallFrame):
         self._settled = ()
         self._call = call
         self.aliases = None
+
+    def run(self, arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
+        """Compute results and masks, and, if one is false, checks."""
+        by_machine = self._call.by_machine
+        found = None if by_machine is None else by_machine(arrays)
+        return super().run(arrays) if found is None else found
 
 
 class _SlicedCall:
@@ -177,8 +184,14 @@ class _SlicedCall:
         assert length is not None
         held = slices.hold(replaced, length=length, told=binding)
         self._evaluate = SlicedEvaluation(held, cut, pool, told=True)
+        self._is_ordered = not any([*self._inputs, *self._outputs])
 
-    def __call__(self, *arrays: np.ndarray) -> list[np.ndarray]:
+    @property
+    def by_machine(self) -> MachineCall | None:
+        """Function that computes outputs and masks by machine code, or returns None."""
+        return self._evaluate.by_machine if self._is_ordered else None
+
+    def __call__(self, *arrays: np.ndarray) -> Sequence[np.ndarray]:
         given = _transposed(arrays, self._inputs)
         try:
             total = self._evaluate(*given)
@@ -214,6 +227,7 @@ class _SlicedPositional:
         self.input_dims = [slot.dims for slot in program.slots[: len(self._inputs)]]
         self.output_dims = program.output_dims
         self._frames: dict[tuple, CallFrame] = {}
+        self._last: MachineCall | None = None
 
     @property
     def executable(self) -> Any:
@@ -221,6 +235,11 @@ class _SlicedPositional:
         return self._function._whole.executable
 
     def __call__(self, *arrays: np.ndarray) -> Sequence[np.ndarray]:
+        last = self._last
+        found = None if last is None else last(arrays)
+        return self._computed(arrays) if found is None else found
+
+    def _computed(self, arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray]:
         if len(arrays) != len(self._inputs):
             return self._function._whole(*arrays)  # which says what it takes
         shapes = tuple([np.shape(x) for x in arrays])
@@ -230,6 +249,9 @@ class _SlicedPositional:
                 return self._function._whole(*arrays)
             frame = self._frames[shapes] = self._function._frame_of(self._binding(arrays))
         found, _ = self._function._run(frame, arrays)
+        self._last = None
+        if isinstance(frame, _SlicedFrame) and not self.program.masks:
+            self._last = frame._call.by_machine
         return found[: len(self.output_dims)]
 
     def _binding(self, arrays: Sequence[np.ndarray]) -> Binding:

@@ -12,6 +12,7 @@ from dimtensor.compile.sliced.program import tree
 from dimtensor.dims import Dims
 from dimtensor.kernels.native.flat import closure_table
 from dimtensor.kernels.native.teams.team import Batch, ShareSum
+from dimtensor.kernels.native.teams.team_call import BatchInput
 from dimtensor.tuning import COPIED_RESULTS
 
 if TYPE_CHECKING:
@@ -68,28 +69,23 @@ class _Buffers(NamedTuple):
 
     Attributes
     ----------
-    inputs : list of ndarray or None
-        Copies of the inputs; None for long ones, which slices read where they are.
     turned : dict of int to ndarray
         Transposed copies of inputs whose axes have another order where the rests are computed.
     line : ndarray
-        Sums of the shares with their rests, and other short results: one array, which is copied at
-        once.
+        Sums of the shares with their rests, and other short results: one array.
     shares : dict of (str, str) to ndarray
         Shares of results of an operation and dtype: a row for each slice.
     rests : dict of int to ndarray
         Results that are computed once, by the output, with axes in their own order.
-    arrays, results : ndarray of uint64
+    results : ndarray of uint64
         Addresses for each slice.
     batch : Batch
     """
 
-    inputs: list[np.ndarray | None]
     turned: dict[int, np.ndarray]
     line: np.ndarray
     shares: dict[tuple[str, str], np.ndarray]
     rests: dict[int, np.ndarray]
-    arrays: np.ndarray
     results: np.ndarray
     batch: Batch
 
@@ -115,26 +111,25 @@ class MachineSlices:
         arrays: Sequence[np.ndarray],
     ):
         program, once = held.program, held.once
-        self._kinds = [(x.dtype, x.shape) for x in arrays]
+        dtypes = [np.dtype(each.dtype) for each in _native(shares[0]).code.arguments]
+        self._kinds = [(dtype, x.shape) for dtype, x in zip(dtypes, arrays, strict=False)]
         self._along = {
             at: np.array([start * x.nbytes // max(len(x), 1) for start, _ in ends], np.uint64)
             for at, x in enumerate(arrays)
             if at in program.along_inputs
         }
         self._rest_inputs = program.rest_inputs
+        self._turns = any(order != sorted(order) for order in self._rest_inputs.values())
         self._is_read = {at for at in self._along if arrays[at].size > COPIED_RESULTS}
         self._sizes: dict[tuple[str, str], int] = {_SUM: 0, _SHORT: 0}
         self._offsets: dict[int, np.ndarray] = {}
         self._results = self._placed(held, shares)
+        self._is_plain = not self._turns and all(one.in_line for one in self._results)
         self._fresh = {
             at: one
             for at, one in enumerate(self._results)
             if one.operation == "concat" and not one.in_line
         }
-        self._places = [
-            slice(one.start, one.start + math.prod(one.shape)) if one.shape else (one.start, ...)
-            for one in self._results
-        ]
         self._trees = [key for key in self._sizes if key[0] not in ("", "concat") and key != _SUM]
         n = sum(one.share is not None for one in self._results)
         self._closures = []
@@ -239,48 +234,65 @@ class MachineSlices:
             own_call = [function, *map(_address, [*tables, closure])]
             calls = np.concatenate([np.array([own_call], np.uint64), calls])
         kept = [(self, inputs, turned, line, shares, rests, arrays, results, tables)]
-        batch = Batch(calls, kept, ShareSum(shares[_SUM], first, line))
-        return _Buffers(inputs, turned, line, shares, rests, arrays, results, batch)
+        nowhere = np.zeros(count, np.uint64)
+        taken = [
+            BatchInput(dtype, shape, buffer, arrays[:, at], self._along.get(at, nowhere))
+            for at, ((dtype, shape), buffer) in enumerate(zip(self._kinds, inputs, strict=True))
+        ]
+        made = [one.of(line) for one in self._results if one.in_line]
+        batch = Batch(calls, kept, ShareSum(shares[_SUM], first, line), taken, made)
+        return _Buffers(turned, line, shares, rests, results, batch)
 
-    def __call__(self, pool: Pool, arrays: Sequence[np.ndarray]) -> list[np.ndarray] | None:
+    def __call__(self, pool: Pool, arrays: Sequence[np.ndarray]) -> Sequence[np.ndarray] | None:
         """Compute the outputs; None if a slice fails, or the arrays are of other kinds."""
-        for x, (dtype, shape) in zip(arrays, self._kinds, strict=True):
-            if type(x) is not np.ndarray or x.dtype != dtype or x.shape != shape:
-                return None
+        if self._turns and not self._are_taken(arrays):
+            return None
         buffers = self._idle.pop() if self._idle else self._new_buffers()
-        batch = buffers.batch
-        for x, buffer in zip(arrays, buffers.inputs, strict=True):
-            if buffer is not None:
-                buffer[...] = x
+        if self._is_plain:  # few Python objects, which are not in the caches
+            found: Sequence[np.ndarray] | None = pool.compute(buffers.batch, arrays)
+        else:
+            found = self._computed(pool, buffers, arrays)
+        self._idle.append(buffers)
+        if found is None and self._are_taken(arrays) and not all(map(_is_plain, arrays)):
+            return self(pool, [x.copy() for x in arrays])
+        return found
+
+    def _computed(
+        self, pool: Pool, buffers: _Buffers, arrays: Sequence[np.ndarray]
+    ) -> list[np.ndarray] | None:
+        """Compute outputs of which some need Python before the calls, or after them."""
         for at, buffer in buffers.turned.items():
             buffer[...] = arrays[at].transpose(self._rest_inputs[at])
         made: dict[int, np.ndarray] = {}
-        if self._is_read or self._fresh:
-            read = {at: np.ascontiguousarray(arrays[at]) for at in self._is_read}
-            for at, x in read.items():
-                np.add(self._along[at], _address(x), out=buffers.arrays[:, at])
-            for at, one in self._fresh.items():
-                made[at] = x = np.empty(one.shape, one.dtype)
-                np.add(self._offsets[at], _address(x), out=buffers.results[:, one.share])
-            batch.kept[1:] = read, made
-        found = self._found(buffers, made) if pool.compute(batch) else None
+        for at, one in self._fresh.items():
+            made[at] = x = np.empty(one.shape, one.dtype)
+            np.add(self._offsets[at], _address(x), out=buffers.results[:, one.share])
+        batch = buffers.batch
+        batch.kept[1:] = made.values()
+        in_line = pool.compute(batch, arrays)
+        found = None if in_line is None else self._found(in_line, buffers, made)
         del batch.kept[1:]
-        self._idle.append(buffers)
         return found
 
-    def _found(self, buffers: _Buffers, made: dict[int, np.ndarray]) -> list[np.ndarray]:
-        """Return the outputs, copied from buffers that are used again."""
-        line = buffers.line.copy()
-        totals = {_SUM: line}
-        for key in self._trees:
-            totals[key] = tree(buffers.shares[key], getattr(np, key[0]))
-        found = []
+    def _are_taken(self, arrays: Sequence[np.ndarray]) -> bool:
+        """Return whether arrays have the dtypes and shapes of the call; axes in any order."""
+        if len(arrays) != len(self._kinds):
+            return False
+        pairs = zip(arrays, self._kinds, strict=True)
+        return all(type(x) is np.ndarray and (x.dtype, x.shape) == kind for x, kind in pairs)
+
+    def _found(
+        self, in_line: Sequence[np.ndarray], buffers: _Buffers, made: dict[int, np.ndarray]
+    ) -> list[np.ndarray]:
+        """Return all outputs, of which some are copied from buffers that are used again."""
+        totals = {key: tree(buffers.shares[key], getattr(np, key[0])) for key in self._trees}
+        own, found = iter(in_line), []
         for at, one in enumerate(self._results):
             if one.in_line:
-                part = line[self._places[at]]
-                found.append(part if len(one.shape) < 2 else part.reshape(one.shape))
+                found.append(next(own))
             elif one.is_combined:
-                part = one.of(totals[one.operation, one.dtype])
+                key = one.operation, one.dtype
+                part = one.of(buffers.line if key == _SUM else totals[key])
                 if one.rest is not None:
                     part = np.asarray(np.add(buffers.rests[at].transpose(one.order), part))
                 found.append(part)

@@ -11,7 +11,9 @@ from contextvars import copy_context
 from queue import SimpleQueue
 from typing import Any
 
-from dimtensor.kernels.native.teams.team import Batch, Team
+import numpy as np
+
+from dimtensor.kernels.native.teams.team import Batch, Results, Team
 
 
 def available_cores() -> int:
@@ -42,8 +44,8 @@ class Pool:
         self._executor: tuple[int, ThreadPoolExecutor] | None = None
         self._teams: tuple[int, list[Team]] = os.getpid(), []
 
-    def compute(self, batch: Batch) -> bool:
-        """Make calls of machine code without Python's lock, and return whether all gave 0."""
+    def compute(self, batch: Batch, arrays: Sequence[np.ndarray] = ()) -> Results | None:
+        """Make calls of machine code without Python's lock; see :meth:`Team.run`."""
         if self._teams[0] != os.getpid():  # a child of a fork has none of the threads
             self._teams = os.getpid(), []
         idle = self._teams[1]
@@ -52,12 +54,12 @@ class Pool:
         except IndexError:
             team = Team(self.threads - 1, eager=self.threads <= available_cores())
         try:
-            fine = team.run(batch)
+            found = team.run(batch, arrays)
         except Exception:
             idle.append(team)
             raise
         idle.append(team)
-        return fine
+        return found
 
     def run(self, calls: Sequence[Callable[..., Any]], *args: Any) -> list[Any]:
         """Call functions with the same arguments, and return their results in order.

@@ -36,10 +36,10 @@ from dimtensor.kernels.native.values import (
 )
 
 # where the parts of array objects, array types and tuples are, in bytes
-_DATA, _NDIM, _SHAPE, _DESCR, _FLAGS = 16, 24, 32, 56, 64
-_BYTE_ORDER, _TYPE_NUMBER = 26, 28
-_SIZE, _ITEMS = 16, 24
-_CONTIGUOUS_ALIGNED, _OWN_DATA = 0x101, 0x4
+ARRAY_DATA, ARRAY_NDIM, ARRAY_SHAPE, ARRAY_DESCR, ARRAY_FLAGS = 16, 24, 32, 56, 64
+DESCR_BYTE_ORDER, DESCR_NUMBER = 26, 28
+_SIZE, TUPLE_ITEMS = 16, 24
+CONTIGUOUS_ALIGNED, _OWN_DATA = 0x101, 0x4
 _NEW_FLAGS = 0x501  # contiguous, aligned, writeable
 _METH_FASTCALL = 0x80
 _PYARRAY_TYPE, _PYARRAY_NEW = 2, 93  # in NumPy's table of functions
@@ -94,6 +94,12 @@ def addresses() -> Any:
     return (ctypes.c_uint64 * len(_ADDRESSES))(*(found[name] for name in _ADDRESSES))
 
 
+def function_address(name: str) -> int:
+    """Return the address of one of Python's or NumPy's functions that kernels call."""
+    found: int = addresses()[_ADDRESSES.index(name)]
+    return found
+
+
 @cache
 def layout_is_known() -> bool:
     """Return whether arrays of this process have the layout that the code expects."""
@@ -101,23 +107,23 @@ def layout_is_known() -> bool:
         return False
     array = np.arange(6.0).reshape(2, 3)
     at = id(array)
-    shape = ctypes.c_void_p.from_address(at + _SHAPE).value or 0
-    descr = ctypes.c_void_p.from_address(at + _DESCR).value
+    shape = ctypes.c_void_p.from_address(at + ARRAY_SHAPE).value or 0
+    descr = ctypes.c_void_p.from_address(at + ARRAY_DESCR).value
     pair = (array, None)
     try:
         addresses()
     except (RuntimeError, AttributeError, ImportError):
         return False
     return (
-        ctypes.c_void_p.from_address(at + _DATA).value == array.ctypes.data
-        and ctypes.c_int.from_address(at + _NDIM).value == 2
+        ctypes.c_void_p.from_address(at + ARRAY_DATA).value == array.ctypes.data
+        and ctypes.c_int.from_address(at + ARRAY_NDIM).value == 2
         and descr == id(array.dtype)
         and [ctypes.c_int64.from_address(shape + 8 * k).value for k in (0, 1)] == [2, 3]
-        and ctypes.c_int.from_address(at + _FLAGS).value == array.flags.num
-        and ctypes.c_int.from_address(id(array.dtype) + _TYPE_NUMBER).value == array.dtype.num
-        and ctypes.c_char.from_address(id(array.dtype) + _BYTE_ORDER).value == b"="
+        and ctypes.c_int.from_address(at + ARRAY_FLAGS).value == array.flags.num
+        and ctypes.c_int.from_address(id(array.dtype) + DESCR_NUMBER).value == array.dtype.num
+        and ctypes.c_char.from_address(id(array.dtype) + DESCR_BYTE_ORDER).value == b"="
         and ctypes.c_int64.from_address(id(pair) + _SIZE).value == 2
-        and ctypes.c_void_p.from_address(id(pair) + _ITEMS).value == at
+        and ctypes.c_void_p.from_address(id(pair) + TUPLE_ITEMS).value == at
     )
 
 
@@ -269,7 +275,7 @@ def _gather(t: _Text, total: int) -> None:
     first = t.let("shl i64 %count, 3")
     t.do(f"call void @llvm.memcpy.p0.p0.i64(ptr %objects, ptr %args, i64 {first}, i1 false)")
     rest = t.at("%objects", first)
-    items, size = t.at("%self", _ITEMS), t.let(f"shl i64 {bound}, 3")
+    items, size = t.at("%self", TUPLE_ITEMS), t.let(f"shl i64 {bound}, 3")
     t.do(f"call void @llvm.memcpy.p0.p0.i64(ptr {rest}, ptr {items}, i64 {size}, i1 false)")
 
 
@@ -301,23 +307,23 @@ def _read(t: _Text, arguments: Sequence[ArgumentType]) -> None:
     mapped = t.let(f"icmp eq ptr {kind}, {t.function('memmap')}")
     t.do(f"br i1 {mapped}, label %array, label %wrong")
     t.label("array")
-    descr, n_axes = t.load("ptr", item, _DESCR), t.load("i32", want)
-    byte_order = t.let(f"zext i8 {t.load('i8', descr, _BYTE_ORDER)} to i32")
-    flags = t.let(f"and i32 {t.load('i32', item, _FLAGS)}, {_CONTIGUOUS_ALIGNED}")
+    descr, n_axes = t.load("ptr", item, ARRAY_DESCR), t.load("i32", want)
+    byte_order = t.let(f"zext i8 {t.load('i8', descr, DESCR_BYTE_ORDER)} to i32")
+    flags = t.let(f"and i32 {t.load('i32', item, ARRAY_FLAGS)}, {CONTIGUOUS_ALIGNED}")
     checks = [
-        (t.load("i32", item, _NDIM), n_axes),
-        (t.load("i32", descr, _TYPE_NUMBER), t.load("i32", want, 4)),
+        (t.load("i32", item, ARRAY_NDIM), n_axes),
+        (t.load("i32", descr, DESCR_NUMBER), t.load("i32", want, 4)),
         (byte_order, t.load("i32", want, 8)),
-        (flags, str(_CONTIGUOUS_ALIGNED)),
+        (flags, str(CONTIGUOUS_ALIGNED)),
     ]
     place = t.at("%in", t.let("shl nuw nsw i64 %offset, 3"))
-    t.do(f"store ptr {t.load('ptr', item, _DATA)}, ptr {place}")
+    t.do(f"store ptr {t.load('ptr', item, ARRAY_DATA)}, ptr {place}")
     first = t.let("add nuw nsw i64 %offset, 1")
     after = t.let(f"add nuw nsw i64 {first}, {t.let(f'zext i32 {n_axes} to i64')}")
     # the lengths are read after the number of axes is known
     t.do(f"br i1 {_all(t, checks)}, label %shaped, label %wrong")
     t.label("shaped")
-    shape = t.load("ptr", item, _SHAPE)
+    shape = t.load("ptr", item, ARRAY_SHAPE)
     t.do("br label %axes")
     t.label("axes")
     t.do(f"%axis = phi i64 [ {first}, %shaped ], [ %axis.next, %length ]")
@@ -375,7 +381,7 @@ def _make(t: _Text, results: Sequence[ResultType]) -> None:
         else:
             made = _new_number(t, result, t.at("%numbers", 8 * at))
             _or_lost(t, made)
-        t.do(f"store ptr {made}, ptr {t.at(found, _ITEMS + 8 * at)}")
+        t.do(f"store ptr {made}, ptr {t.at(found, TUPLE_ITEMS + 8 * at)}")
         offset += 1 + result.ndim
     t.do(f"ret ptr {found}")
 
@@ -405,7 +411,7 @@ def _new_array(t: _Text, result: ResultType, place: str, owner: str) -> str:
     )
     _or_lost(t, made)
     t.do(f"store ptr null, ptr {owner}")
-    flags = t.at(made, _FLAGS)
+    flags = t.at(made, ARRAY_FLAGS)
     owned = t.let(f"or i32 {t.load('i32', flags)}, {_OWN_DATA}")
     t.do(f"store i32 {owned}, ptr {flags}")
     return made

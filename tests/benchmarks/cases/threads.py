@@ -14,7 +14,6 @@ many cores as slices a call cannot take less than their sum.
 import importlib
 import os
 import time
-from copy import copy
 from functools import partial
 
 import numpy as np
@@ -131,11 +130,14 @@ def _parts(call):
     run = getattr(frame._call, "_evaluate", None)
     if run is None:  # the call is not cut
         return 1, 0.0, 0.0, 0.0
+    from dimtensor.kernels.native.teams.team import Batch
+
     arrays = [np.asarray(x) for x in call.arguments]
-    calls = [partial(run._held.rest, *arrays), *(partial(s, *arrays) for s in run._shares)]
+    slices = zip(run._shares, run._ends, strict=True)
+    calls = [partial(run._held.rest, *arrays), *(partial(run._share, *s, arrays) for s in slices)]
     first, *slices = [min(_seconds(each, 3) for _ in range(5)) for each in calls]
-    one = copy(run._machine._new_buffers().batch)
-    one.arguments = one.arguments[0], 0  # no call: only the sum
+    whole = run._machine._new_buffers().batch
+    one = Batch(np.empty((0, 4), np.uint64), whole.kept, whole.total)  # no call: only the sum
     tree = min(_seconds(partial(run._pool.compute, one), 3) for _ in range(5))
     return len(slices), max(slices), first, tree
 

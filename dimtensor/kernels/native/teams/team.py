@@ -15,6 +15,7 @@ from __future__ import annotations
 import ctypes
 import threading
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from typing import Any, NamedTuple
@@ -22,8 +23,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from dimtensor.caches import when_gone
-from dimtensor.kernels.native.teams.team_code import BUSY, FINISHED, SIZE, TAKEN, functions
+from dimtensor.kernels.native.teams.team_call import BatchInput, batch_words
+from dimtensor.kernels.native.teams.team_code import BUSY, SIZE, TAKEN, functions
+from dimtensor.kernels.native.wrapper import python_function
 from dimtensor.tuning import OWN_NAP, OWN_SLICES
+
+type Results = tuple[np.ndarray, ...]
 
 
 class _Memory:
@@ -35,18 +40,18 @@ class _Memory:
         What the calls of the current batch read and write, kept alive.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, eager: bool) -> None:
         self.code = functions()
         block = np.zeros(SIZE + 64, np.uint8)
         self._block = block
         self.address = block.ctypes.data + -block.ctypes.data % 64
         self.batch: Any = None
         self.threads: list[threading.Thread] = []
-        self.code.make(self.address)
+        self.code.make(self.address, self.code.waits if eager else 0)
 
-    def serve(self, waits: int) -> None:
+    def serve(self) -> None:
         with suppress(BaseException):  # sent by `interrupt`
-            self.code.serve(self.address, waits)
+            self.code.serve(self.address)
 
     def stop(self) -> None:
         self.code.stop(self.address)
@@ -74,7 +79,7 @@ class ShareSum(NamedTuple):
 
 
 class Batch:
-    """Calls of machine code, and a sum of their results.
+    """Calls of machine code, a sum of their results, and the arrays that they take and give.
 
     Parameters
     ----------
@@ -85,21 +90,29 @@ class Batch:
         What the calls read and write.
     total : ShareSum, optional
         Computed after the calls.
-
-    Attributes
-    ----------
-    arguments : tuple of int
-        Address and number of the calls.
-    sum : int
-        Address of the words of the sum, or 0.
+    inputs : sequence of BatchInput
+    results : sequence of ndarray of float64
+        Buffers whose values are the results, when all is done.
     """
 
-    def __init__(self, calls: np.ndarray, kept: Any, total: ShareSum | None = None):
+    def __init__(
+        self,
+        calls: np.ndarray,
+        kept: Any,
+        total: ShareSum | None = None,
+        inputs: Sequence[BatchInput] = (),
+        results: Sequence[np.ndarray] = (),
+    ):
         self.kept = kept
-        self.arguments = calls.ctypes.data, len(calls)
-        words = None if total is None else total.words()
-        self.sum: int = 0 if words is None else words.ctypes.data
-        self._own = calls, total, words
+        self.total = total
+        self.count = len(calls)
+        words = np.zeros(0, np.uint64) if total is None else total.words()
+        at = 0 if total is None else words.ctypes.data
+        plan, read = batch_words(calls, at, OWN_SLICES, inputs, results)
+        code = functions()
+        owner = kept, total, words, read, code
+        self.enter = python_function(code.enter, [plan], owner)
+        self.resume = python_function(code.resume, [plan], owner)
 
 
 class Team:
@@ -119,52 +132,51 @@ class Team:
     """
 
     def __init__(self, helpers: int, eager: bool = True):
-        self._memory = memory = _Memory()
-        self._waits = memory.code.waits if eager else 0
+        self._memory = memory = _Memory(eager)
         stop = memory.code.stop
         when_gone(self, partial(stop, memory.address), partial(id, memory))
         for _ in range(helpers):
             # without Python's lock they need not end before the interpreter does
-            thread = threading.Thread(
-                target=memory.serve, args=(self._waits,), name="dimtensor-slices", daemon=True
-            )
+            thread = threading.Thread(target=memory.serve, name="dimtensor-slices", daemon=True)
             memory.threads.append(thread)
             thread.start()
 
-    def run(self, batch: Batch) -> bool:
+    def run(self, batch: Batch, arrays: Sequence[np.ndarray] = ()) -> Results | None:
         """Make the calls of a batch, and its sum.
 
         The calls begin in order. If one gives another code than 0, no later one begins.
 
         Returns
         -------
-        bool
-            Whether all calls gave 0.
+        tuple of ndarray or None
+            The results. None if an array is not contiguous, or has another dtype or shape than the
+            batch takes, or if a call gave another code than 0.
         """
         memory = self._memory
-        memory.batch = batch
+        memory.batch = batch, arrays
         try:
-            fine = self._finish(*batch.arguments, batch.sum)
+            found: Results | int | None = batch.enter(memory.address, *arrays)
+            if type(found) is int:
+                found = self._wait(batch, found)
         except Exception:
-            memory.code.cancel(memory.address, batch.arguments[1])
-            self._finish()
+            memory.code.cancel(memory.address, batch.count)
+            self._wait(batch, BUSY)
             raise
         except BaseException:
-            memory.code.cancel(memory.address, batch.arguments[1])
+            memory.code.cancel(memory.address, batch.count)
             self._interrupt()
             raise
         memory.batch = None
-        return fine
+        return found  # type: ignore[return-value]
 
-    def _finish(self, calls: int = 0, count: int = 0, total: int = 0) -> bool:
-        """Begin a batch, if one is given, and wait until it has ended."""
+    def _wait(self, batch: Batch, answer: Results | int) -> Results | None:
+        """Wait until a batch that has begun has ended."""
         code, at = self._memory.code, self._memory.address
-        answer = code.compute(at, calls, count, OWN_SLICES, self._waits, total)
         while answer in (BUSY, TAKEN):
             if answer == TAKEN:
                 code.sleep(at, *divmod(time.time_ns() + int(OWN_NAP * 1e9), 10**9))
-            answer = code.compute(at, 0, 0, OWN_SLICES, self._waits, total)
-        return answer == FINISHED
+            answer = batch.resume(at)
+        return answer if isinstance(answer, tuple) else None
 
     def _interrupt(self) -> None:
         """End the helpers, also those in loops that do not end by themselves."""

@@ -17,15 +17,20 @@ from typing import Any, NamedTuple
 
 from dimtensor.kernels.native.linking import symbols
 from dimtensor.kernels.native.linking.loaded import Loaded
+from dimtensor.kernels.native.teams.team_call import CALL_TEXT
+from dimtensor.kernels.native.wrapper import function_address
 from dimtensor.tuning import HELPER_WAIT
 
 # Offsets in the memory of a team, in bytes. Words that several threads write have cache lines of
 # their own.
 _DONE, _SLEEPERS, _STOPPED, _WAITS = 64, 128, 136, 144
-_COUNT, _CALLS, _FAILED = 192, 200, 208
+_COUNT, _CALLS, _FAILED, _PATIENCE = 192, 200, 208, 216
 _MUTEX, _BEGUN, _ENDED, SIZE = 256, 384, 512, 640
 FINISHED, TAKEN, BUSY, FAILED = range(4)  # answers of `compute`
-_PYTHON = "PyEval_SaveThread", "PyEval_RestoreThread"
+_PYTHON = (
+    "PyEval_SaveThread", "PyEval_RestoreThread", "PyErr_Occurred", "PyLong_AsLongLong",
+    "PyLong_FromLongLong", "PyTuple_New", "Py_DecRef",
+)  # fmt: skip
 
 _PAUSES = {
     "x86_64": "call void @llvm.x86.sse2.pause()",
@@ -57,10 +62,12 @@ declare void @PyEval_RestoreThread(ptr)
 declare void @llvm.memcpy.p0.p0.i64(ptr, ptr, i64, i1)
 {_DECLARED.get(_PAUSE, "")}
 
-define void @make(ptr %team) {{
+define void @make(ptr %team, i64 %waits) {{
+{_address("patience", _PATIENCE)}
 {_address("mutex", _MUTEX)}
 {_address("begun", _BEGUN)}
 {_address("ended", _ENDED)}
+  store i64 %waits, ptr %patience
   %a = call i32 @pthread_mutex_init(ptr %mutex, ptr null)
   %b = call i32 @pthread_cond_init(ptr %begun, ptr null)
   %c = call i32 @pthread_cond_init(ptr %ended, ptr null)
@@ -282,8 +289,10 @@ out:
   ret void
 }}
 
-define i64 @compute(ptr %team, ptr %calls, i64 %number, i64 %most, i64 %waits, ptr %sum) {{
+define internal i64 @compute(ptr %team, ptr %calls, i64 %number, i64 %most, ptr %sum) {{
 entry:
+{_address("patience", _PATIENCE)}
+  %waits = load i64, ptr %patience
 {_address("done", _DONE)}
 {_address("failed", _FAILED)}
 {_address("places.count", _COUNT)}
@@ -357,8 +366,10 @@ out:
   ret void
 }}
 
-define void @serve(ptr %team, i64 %waits) {{
+define void @serve(ptr %team) {{
 entry:
+{_address("patience", _PATIENCE)}
+  %waits = load i64, ptr %patience
 {_address("sleepers", _SLEEPERS)}
 {_address("stopped", _STOPPED)}
 {_address("mutex", _MUTEX)}
@@ -412,16 +423,25 @@ define void @stop(ptr %team) {{
 
 
 class TeamFunctions(NamedTuple):
-    """Functions of a team in memory; all but `compute` are called without Python's lock."""
+    """Functions of a team in memory, which are called without Python's lock.
+
+    Attributes
+    ----------
+    waits : int
+        Number of pauses for which a thread waits actively.
+    enter, resume : int
+        Addresses of functions that Python calls for a batch.
+    """
 
     loaded: Loaded
-    make: Callable[[int], None]
+    make: Callable[[int, int], None]
     cancel: Callable[[int, int], None]
-    compute: Callable[[int, int, int, int, int, int], int]
     sleep: Callable[[int, int, int], None]
-    serve: Callable[[int, int], None]
+    serve: Callable[[int], None]
     stop: Callable[[int], None]
     waits: int
+    enter: int
+    resume: int
 
 
 @cache
@@ -431,18 +451,18 @@ def functions() -> TeamFunctions:
 
     for name in _PYTHON:
         symbols.add(name, ctypes.cast(getattr(ctypes.pythonapi, name), ctypes.c_void_p).value or 0)
+    symbols.add("PyArray_New", function_address("PyArray_New"))
     symbols.library()
-    loaded = Loaded(object_code(_TEXT, quick=True))
+    loaded = Loaded(object_code(_TEXT + CALL_TEXT, quick=True))
 
-    def of(name: str, count: int, kind: Any = ctypes.CFUNCTYPE, result: Any = None) -> Any:
-        return kind(result, *[ctypes.c_int64] * count)(loaded.address(name))
+    def of(name: str, count: int) -> Any:
+        return ctypes.CFUNCTYPE(None, *[ctypes.c_int64] * count)(loaded.address(name))
 
     pause, shortest = of("pause", 1), 1.0
     for _ in range(5):
         started = time.perf_counter()
         pause(1000)
         shortest = min(shortest, time.perf_counter() - started)
-    # `compute` and the kernels in it may leave an exception, which PYFUNCTYPE raises
-    compute = of("compute", 6, ctypes.PYFUNCTYPE, ctypes.c_int64)
-    own = of("make", 1), of("cancel", 2), compute, of("sleep", 3), of("serve", 2), of("stop", 1)
-    return TeamFunctions(loaded, *own, int(HELPER_WAIT / max(shortest / 1000, 1e-9)))
+    own = of("make", 2), of("cancel", 2), of("sleep", 3), of("serve", 1), of("stop", 1)
+    waits = int(HELPER_WAIT / max(shortest / 1000, 1e-9))
+    return TeamFunctions(loaded, *own, waits, loaded.address("enter"), loaded.address("resume"))
