@@ -276,3 +276,47 @@ def lsat() -> np.ndarray:
 
     found = optimize.minimize(cost, np.zeros(10), method="BFGS").x
     return np.array([found[:5], np.exp(found[5:])])
+
+
+def theophylline() -> np.ndarray:
+    """Typical rates and how people differ, by Gibbs' sampler, and the equations in closed form."""
+    table = pd.read_csv(DATA / "theophylline.csv")
+    dose, time, y = (
+        table[name].to_numpy().reshape(12, 11) for name in ("dose", "time", "concentration")
+    )
+    rng = np.random.default_rng(1)
+    center = np.log([1.0, 0.05, 0.5])
+    typical, differ, noise = center.copy(), np.full(3, 0.3), 1.0
+    own = np.tile(center, (12, 1))
+
+    def squares(own):
+        absorption, clearance, volume = np.exp(own).T[..., None]
+        out = clearance / volume
+        course = np.exp(-out * time) - np.exp(-absorption * time)
+        return ((y - dose / volume * absorption / (absorption - out) * course) ** 2).sum(1)
+
+    found, misfit = [], squares(own)
+    for step in range(15_000):
+        for at in range(3):
+            moved = own.copy()
+            moved[:, at] += (0.3, 0.1, 0.08)[at] * rng.normal(size=12)
+            new = squares(moved)
+            z, was = ((x[:, at] - typical[at]) / differ[at] for x in (moved, own))
+            better = 0.5 * (misfit - new) / noise**2 + 0.5 * (was**2 - z**2)
+            taken = np.log(rng.random(12)) < better
+            own, misfit = np.where(taken[:, None], moved, own), np.where(taken, new, misfit)
+        precision = 12 / differ**2 + 1 / 0.5**2
+        mean = (own.sum(0) / differ**2 + center / 0.5**2) / precision
+        typical = rng.normal(mean, precision**-0.5)
+        # of logarithms of differ and noise, whose densities have a factor of differ and noise
+        moved, total = differ * np.exp(0.3 * rng.normal(size=3)), ((own - typical) ** 2).sum(0)
+        better = 0.5 * total * (differ**-2 - moved**-2) + 11 * np.log(differ / moved)
+        better += (differ**2 - moved**2) / (2 * 0.5**2)
+        differ = np.where(np.log(rng.random(3)) < better, moved, differ)
+        moved = noise * np.exp(0.1 * rng.normal())
+        better = 0.5 * misfit.sum() * (noise**-2 - moved**-2) + 131 * np.log(noise / moved)
+        better += (noise**2 - moved**2) / 2
+        noise = moved if np.log(rng.random()) < better else noise
+        if step >= 2_000:
+            found.append([typical, differ])
+    return np.mean(found, 0)
