@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from dimtensor.graph.node import Node
 
 
 class BatchedFunction:
@@ -37,3 +41,15 @@ class BatchedFunction:
 
     def __hash__(self) -> int:
         return hash(self._key)
+
+
+def with_own_columns(attrs: Any, inputs: Sequence[Node]) -> Any:
+    """Return the attributes of a solver without columns that its right-hand side lacks."""
+    if "b_ndim" not in attrs.function.options:
+        return attrs
+    (row, col), columns = attrs.core_in[0], attrs.core_in[1][1:]
+    kept = tuple(d for d in columns if d in inputs[1].dims and d not in inputs[0].dims)
+    options = {**attrs.function.options, "b_ndim": 1 + len(kept)}
+    function = BatchedFunction(attrs.function.path, **options)
+    core_in, core_out = ((row, col), (row, *kept)), (col, *kept)
+    return attrs._replace(function=function, core_in=core_in, core_out=core_out)

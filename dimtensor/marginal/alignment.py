@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, SelDim, SortedDim, without
 from dimtensor.graph import Node
 from dimtensor.graph.rebuilding.parents import plain
-from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
+from dimtensor.graph.rebuilding.substitute import expand_node, rebuild, relabel_node
 from dimtensor.marginal.unknowns import (
     ElementIndex,
     Factor,
@@ -273,7 +273,7 @@ def _slice_of(where: ShiftedIndex, dim: Dim) -> slice | None:
 
 
 class Flattening:
-    """Replacement of the ragged dims of chains by plain dims, sorted by parent.
+    """Replacement of ragged dims of chains by plain dims, sorted by parent.
 
     At the first positions of a parent no factor depends on the elements before them, so that one
     chain along all positions is a chain of each parent.
@@ -286,14 +286,7 @@ class Flattening:
         Unknowns along the plain dims.
     """
 
-    def __init__(self, factors: Sequence[Factor], unknowns: Sequence[Unknown], states: StateDims):
-        chained = {
-            where.dim
-            for factor in factors
-            for _, slot in factor.slots
-            for where in slot.indices
-            if isinstance(where, ShiftedIndex) and where.by and where.dim._within is not None
-        }
+    def __init__(self, chained: Set[Dim], unknowns: Sequence[Unknown], states: StateDims):
         self._states = states
         self._order = {dim: order(dim) for dim in chained}
         self.flat = {
@@ -313,6 +306,30 @@ class Flattening:
             for unknown in unknowns
             if not chained.isdisjoint(unknown.dims)
         }
+
+    @classmethod
+    def of_chains(
+        cls, factors: Sequence[Factor], unknowns: Sequence[Unknown], states: StateDims
+    ) -> Flattening:
+        """Flatten the ragged dims along which factors read neighbors."""
+        chained = {
+            where.dim
+            for factor in factors
+            for _, slot in factor.slots
+            for where in slot.indices
+            if isinstance(where, ShiftedIndex) and where.by and where.dim._within is not None
+        }
+        return cls(chained, unknowns, states)
+
+    @property
+    def is_sorted(self) -> bool:
+        """True if the positions of all dims are sorted by parent."""
+        return all(ordered is None for ordered in self._order.values())
+
+    def substituted(self, nodes: Sequence[Node]) -> list[Node]:
+        """Write expressions in terms of the unknowns along the plain dims."""
+        known = {old.node: self.restored(new.node) for old, new in self.unknowns.items()}
+        return rebuild(nodes, known)
 
     def dims(self, dims: Sequence[Dim]) -> Dims:
         """Return the plain dims of some dims."""

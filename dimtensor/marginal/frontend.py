@@ -10,6 +10,8 @@ from dimtensor.dims import Dim
 from dimtensor.errors import DimError, GraphError, OptionError, listing
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.dtypes import is_float
+from dimtensor.graph.rebuilding.parents import plain
+from dimtensor.graph.rebuilding.substitute import rebuild
 from dimtensor.marginal.alignment import Flattening
 from dimtensor.marginal.chains import NormalChain
 from dimtensor.marginal.elimination import Elimination
@@ -124,7 +126,7 @@ class Marginal:
         discrete = [u for u in self.unknowns if not u.continuous]
         factors, discrete = self._factors(named, discrete, states)
         factors += more(states, self.vectors)
-        self.flattening = Flattening(factors, discrete, states)
+        self.flattening = Flattening.of_chains(factors, discrete, states)
         self.flattenings.append(self.flattening)
         factors, discrete = self.flattening.factors(factors), self.flattening.of(discrete)
         self.elimination = Elimination(factors, discrete, states, merge, associative_scan)
@@ -215,12 +217,25 @@ class GaussianIntegral:
 
     def _filter(self, left: Sequence[Unknown]) -> list[Unknown] | None:
         """Integrate out vectors along a dim; return the other unknowns, or None."""
-        found = integrate_by_filter(self.terms, left)
-        if found is None:
-            return None
-        self.terms, step = list(found[0]), found[1]
-        self.steps.append(step)
-        return [unknown for unknown in left if unknown not in step.eliminated]
+        ragged = frozenset(d for u in left for d in u.dims if d._within is not None)
+        for chained in (frozenset[Dim](), *([ragged] if ragged else [])):
+            flattening = Flattening(chained, left, StateDims())
+            if not flattening.is_sorted:
+                continue
+            origins = [one for one, _ in self.terms]
+            nodes = flattening.substituted([x for _, x in self.terms])
+            found = integrate_by_filter(list(zip(origins, nodes, strict=True)), flattening.of(left))
+            if found is None:
+                continue
+            rest, step = found
+            self.steps.append(step)
+            self.flattenings.append(flattening)
+            others = [u for u in left if flattening.of([u])[0] not in step.eliminated]
+            back = {flattening.of([u])[0].node: flattening.sorted(u.node) for u in others}
+            own = rebuild([x for _, x in rest], back)
+            self.terms = list(zip([one for one, _ in rest], own, strict=True))
+            return others
+        return None
 
     def _apart(self, reader: FactorReader, left: Sequence[Unknown]) -> list[Unknown] | None:
         """Unroll one unknown along a short dim; return the unknowns, or None if none can be."""
@@ -283,11 +298,11 @@ def _integrate(
     """
     if any(dim._within is not None for unknown in unknowns for dim in unknown.dims):
         monomials = reader.monomials(named)
-        flattening = Flattening(monomials, unknowns, states)
+        flattening = Flattening.of_chains(monomials, unknowns, states)
         factors, flat = flattening.factors(monomials), flattening.of(unknowns)
         if flattening.flat:
             return InformationElimination(factors, flat, states), flattening
-    nothing = Flattening((), (), states)
+    nothing = Flattening(frozenset(), (), states)
     given = reader.residuals(named)
     if given is not None:
         lonely = structurally_unbounded(given[1], unknowns)
@@ -318,7 +333,7 @@ def refuse_switching(steps: Sequence[Any], discrete: Sequence[Unknown]) -> None:
             continue
         below = set(toposort(nodes))
         for unknown in discrete:
-            if unknown.node not in below or chain.dim not in unknown.dims:
+            if unknown.node not in below or chain.dim not in map(plain, unknown.dims):
                 continue
             names = listing([one.name for one in chain.eliminated])
             dim = chain.dim._short

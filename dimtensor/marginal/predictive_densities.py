@@ -24,7 +24,11 @@ if TYPE_CHECKING:
 
 
 def one_step_ahead(
-    steps: Sequence[Any], parts: Sequence[Factor], name: str, dims: Dims, flattening: Flattening
+    steps: Sequence[Any],
+    parts: Sequence[Factor],
+    name: str,
+    dims: Dims,
+    flattenings: Sequence[Flattening],
 ) -> tuple[DimTensor | None, str]:
     """Return the log density of each observation given the earlier ones, or the reason for none.
 
@@ -38,15 +42,17 @@ def one_step_ahead(
         Name of the observed variable.
     dims : tuple of Dim
         Dims of the observed variable.
-    flattening : Flattening
+    flattenings : sequence of Flattening
         Plain dims of the chains, for ragged ones.
     """
     if len(steps) == 1 and isinstance(steps[0], MatrixFilter):
-        return _from_matrices(steps[0], parts, name, dims)
+        flattening = _flattening_of(steps[0].dim, flattenings)
+        return _from_matrices(steps[0], parts, name, dims, flattening)
     if len(steps) != 1 or not isinstance(steps[0], (Chain, ResidualChain)):
         return None, "what is summed out is not one chain by itself"
     (step,) = steps
     chain = step if isinstance(step, Chain) else step.chain
+    flattening = _flattening_of(chain.dim, flattenings)
     if {chain.dim, *chain.batch} != set(flattening.dims(dims)):
         return None, f"it has not one element for each one along {chain.dim._short!r}"
     if chain.slots or not all(
@@ -67,18 +73,32 @@ def one_step_ahead(
     return found, ""
 
 
+def _flattening_of(dim: Dim, flattenings: Sequence[Flattening]) -> Flattening:
+    """Return the flattening that made the dim of a chain; the last one if the dim is plain."""
+    return next((x for x in flattenings if dim in x.flat.values()), flattenings[-1])
+
+
 def by_parent(
-    steps: Sequence[Any], parts: Sequence[Factor], flattening: Flattening
+    steps: Sequence[Any], parts: Sequence[Factor], flattenings: Sequence[Flattening]
 ) -> DimTensor | None:
     """Return the log density of each parent of the ragged dim of a chain, or None without one."""
-    if len(steps) != 1 or not isinstance(steps[0], Chain) or steps[0].slots:
+    if len(steps) != 1 or not isinstance(steps[0], (Chain, MatrixFilter)):
         return None
     (chain,) = steps
+    flattening = _flattening_of(chain.dim, flattenings)
     dims = [dim for dim, flat in flattening.flat.items() if flat is chain.dim]
     whole = [part for part in parts if set(part.dims) == set(chain.batch)]
     if not dims or len(whole) > 1:
         return None
-    found = wrap(flattening.restored(_from_forward(chain).node)).sum(dims)
+    if isinstance(chain, Chain):
+        if chain.slots:
+            return None
+        each = _from_forward(chain)
+    else:
+        if chain.columns is not None:
+            return None
+        each = predictive_densities(chain)
+    found = wrap(flattening.restored(each.node)).sum(dims)
     for part in parts:
         if part in whole:
             continue
@@ -89,10 +109,11 @@ def by_parent(
 
 
 def _from_matrices(
-    step: MatrixFilter, parts: Sequence[Factor], name: str, dims: Dims
+    step: MatrixFilter, parts: Sequence[Factor], name: str, dims: Dims, flattening: Flattening
 ) -> tuple[DimTensor | None, str]:
     """Return the joint log density of the observations at each position."""
     hidden = {unknown.name for unknown in step.eliminated}
+    dims = flattening.dims(dims)
     if step.dim not in dims or not set(step.batch) <= set(dims):
         return None, f"it has not one element for each one along {step.dim._short!r}"
     if not all(origin == {name} or origin <= hidden for origin, _ in step.parts):
@@ -107,13 +128,15 @@ def _from_matrices(
                 return None, "it depends on later elements of what is summed out"
     if step.columns is not None:
         return None, "its first elements have no density, as the start of the chain is flat"
-    found = predictive_densities(step)
+    found = wrap(flattening.restored(predictive_densities(step).node))
     for part in parts:
         if part.origins != {name}:
             continue
-        if not {step.dim, *step.batch} <= set(part.dims):
+        if not {step.dim, *step.batch} <= set(flattening.dims(part.dims)):
             return None, "its density is not known element by element"
-        beside = [dim for dim in part.dims if dim != step.dim and dim not in step.batch]
+        beside = [
+            dim for dim in part.dims if flattening.dims([dim])[0] not in (step.dim, *step.batch)
+        ]
         value = wrap(part.full())
         found = found + (value.sum(beside) if beside else value)
     return found, ""

@@ -188,7 +188,7 @@ def end_of(dim: Dim, by: int, whole: Dim) -> int | None:
     0 is the end, -1 the position before it; None if it depends on lengths not known yet.
     """
     trimmed = None
-    if dim is whole:
+    if whole in (dim, plain(dim)):
         trimmed = 0
     elif dim.length is not None and whole.length is not None:
         trimmed = whole.length - dim.length

@@ -14,8 +14,9 @@ from typing import Any, NamedTuple
 from dimtensor.dims import Dim, Dims, SelDim, without
 from dimtensor.dims.selection import Slice
 from dimtensor.graph import Node, make, toposort
-from dimtensor.graph.functions import BatchedFunction
+from dimtensor.graph.functions import BatchedFunction, with_own_columns
 from dimtensor.graph.node import KINDS
+from dimtensor.graph.rebuilding.parents import plain
 from dimtensor.graph.rebuilding.substitute import expand_node, rebuild, relabel_node
 from dimtensor.graph.regions import dependent, split_inputs, type_of
 from dimtensor.marginal.chains import Lag
@@ -181,7 +182,7 @@ class ChainReader:
 
     def start_of(self, dim: Dim) -> Any:
         """Return the chain position at which a slice of the chain begins; None for other dims."""
-        if dim is self.time:
+        if self.time in (dim, plain(dim)):
             return 0
         if isinstance(dim, SelDim) and dim.parent is self.time:
             if isinstance(dim.selection, Slice) and dim.selection.step == 1:
@@ -306,6 +307,7 @@ class Position:
 
     def element(self, node: Node, dim: Dim, back: int) -> Node:
         """Return the element of a known expression."""
+        node, dim = relabel_node(node, (dim, plain(dim))), plain(dim)
         if self.at is not None:
             return wrap(node).isel({dim: self.at - back}).node
         key = (node, dim, back)
@@ -358,7 +360,7 @@ class Position:
             return make(node.kind, tuple(whole), node.attrs)
         attrs = node.attrs
         if node.kind == "apply" and isinstance(attrs.function, BatchedFunction):
-            attrs = _with_columns(attrs, inputs)
+            attrs = with_own_columns(attrs, inputs)
         return make(node.kind, inputs, attrs)
 
     def _indexed(self, node: Node, back: int) -> Node:
@@ -444,15 +446,3 @@ class Position:
         return tuple(
             expand_node(x, type_of(old).dims) for x, old in zip(after, given.init, strict=True)
         )
-
-
-def _with_columns(attrs: Any, inputs: Sequence[Node]) -> Any:
-    """Return the attributes of a solver without columns that its right-hand side lacks."""
-    if "b_ndim" not in attrs.function.options:
-        return attrs
-    (row, col), columns = attrs.core_in[0], attrs.core_in[1][1:]
-    kept = tuple(d for d in columns if d in inputs[1].dims and d not in inputs[0].dims)
-    options = {**attrs.function.options, "b_ndim": 1 + len(kept)}
-    function = BatchedFunction(attrs.function.path, **options)
-    return attrs._replace(function=function, core_in=((row, col), (row, *kept)),
-                          core_out=(col, *kept))  # fmt: skip

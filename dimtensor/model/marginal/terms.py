@@ -179,14 +179,14 @@ def summed_terms(placed: BoundGraph) -> MarginalTerms:
         refused |= dict.fromkeys(names, reason)
         for name in observed:
             dims = placed.values[name].dims
-            given, why = one_step_ahead(marginal.steps, parts, name, dims, marginal.flattening)
+            given, why = one_step_ahead(marginal.steps, parts, name, dims, marginal.flattenings)
             if given is None:
                 not_ahead[name] = why
             else:
                 ahead[name] = given
         label = names[0] if len(names) == 1 else " and ".join(names or sorted(origins))
         found[label], together[label] = _sum(parts), tuple(names)
-        of_each = by_parent(marginal.steps, parts, marginal.flattening)
+        of_each = by_parent(marginal.steps, parts, marginal.flattenings)
         if of_each is not None:
             of_parents[label] = of_each
     return MarginalTerms(found, refused, marginal.text, ahead, not_ahead, together, of_parents)

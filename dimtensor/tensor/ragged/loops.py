@@ -10,6 +10,7 @@ from dimtensor.dims import Dim, Dims, ancestors, without
 from dimtensor.errors import OptionError
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import WORD
+from dimtensor.graph.functions import BatchedFunction, with_own_columns
 from dimtensor.graph.rebuilding.parents import at_positions, plain
 from dimtensor.graph.rebuilding.substitute import expand_node, rebuild
 from dimtensor.graph.walk import toposort
@@ -144,6 +145,9 @@ def _at_one_parent(above: Dims, node: Node, inputs: tuple[Node, ...]) -> Node | 
     if node.kind == "draw" and not set(above).isdisjoint(node.attrs.order):
         order = without(node.attrs.order, above)
         return make("draw", inputs, node.attrs._replace(order=order))
+    if node.kind == "apply" and isinstance(node.attrs.function, BatchedFunction):
+        attrs = with_own_columns(node.attrs, inputs)
+        return make("apply", inputs, attrs) if attrs is not node.attrs else None
     return None
 
 
