@@ -217,27 +217,66 @@ class NeighborProcess(VectorDistribution, state=("kernel", "row", "neighbors", "
         return self._values["mu"] + self._in_turn(raw, self._neighborhood(), 0, None)
 
     def _in_turn(self, z: DimTensor, of: Neighborhood, known: int, values: Any) -> DimTensor:
-        """Compute elements one after the other from standard normal numbers, after known ones."""
+        """Compute elements from standard normal numbers, after known ones.
+
+        Each turn of the loop computes elements whose neighbors have been computed. Its results are
+        a row of the state; the last row is zero and stands for the known elements.
+        """
         parents, weights, variance = self._weights(of)
         (near,) = without(parents.dims, [self.row])
-        later = of.sequence[known:]
-        turn, place = Dim(f"{self.row._short} turn", length=len(later)), self.row.rename()
-        at = data(later, dims=turn)
         noise = sqrt(variance) * z
         if self.row not in noise.dims:
             noise = noise.expand(self.row)
-        start = full(noise.dims, 0.0) if values is None else values + 0.0 * noise
-        xs = (at, *(each.isel({self.row: at}) for each in (parents, weights, noise)))
+        if values is not None:
+            noise = noise + (weights * values.isel({self.row: parents})).sum(near)
+        turns = turns_of(of, known)
+        count, width = turns.shape
+        row, slot = np.full(len(of.sequence), count), np.zeros(len(of.sequence), int)
+        row[turns], slot[turns] = np.indices(turns.shape)
+        turn = Dim(f"{self.row._short} turn", length=count)
+        own = Dim(f"{self.row._short} slot", length=width)
+        rows, slots = Dim(f"{self.row._short} row", length=count + 1), own.rename()
+        at = {self.row: data(turns, dims=[turn, own])}
+        xs = (
+            arange(turn),
+            data(row[of.parents[turns]], dims=[turn, own, near]),
+            data(slot[of.parents[turns]], dims=[turn, own, near]),
+            weights.isel(at),
+            noise.isel(at),
+        )
+        start = full([*without(noise.dims, [self.row]), rows, slots], 0.0)
 
         def step(whole: Any, given: Any) -> Any:
-            own, parents, weights, noise = given
-            value = (weights * whole.isel({place: parents})).sum(near) + noise
-            return whole.isel({place: own}).set(value), None
+            at, row, slot, weights, noise = given
+            value = (weights * whole.isel({rows: row, slots: slot})).sum(near) + noise
+            return whole.isel({rows: at}).set(value.relabel(own, slots)), None
 
-        return scan(step, start.relabel(self.row, place), xs, turn)[0].relabel(place, self.row)
+        found = scan(step, start, xs, turn)[0]
+        return found.isel({rows: data(row, dims=self.row), slots: data(slot, dims=self.row)})
 
 
 # -- neighbors -------------------------------------------------------------------------------------
+
+
+def turns_of(of: Neighborhood, known: int) -> np.ndarray:
+    """Return positions that can be computed together, in two dims; the last of a turn may repeat.
+
+    The neighbors of a turn are known, or in the turns before. Turns are about as many as the
+    longest chain of neighbors, and of the same length.
+    """
+    later = of.sequence[known:]
+    depth = np.zeros(len(of.sequence), int)
+    for position in later:
+        count = of.counts[position]
+        if count:
+            depth[position] = 1 + depth[of.parents[position, :count]].max()
+    _, depth = np.unique(depth[later], return_inverse=True)
+    sizes = np.bincount(depth)
+    width = max(1, -(-len(later) // max(1, len(sizes))))
+    groups = np.split(later[np.argsort(depth, kind="stable")], np.cumsum(sizes)[:-1])
+    turns = [group[at : at + width] for group in groups for at in range(0, len(group), width)]
+    whole = [np.pad(turn, (0, width - len(turn)), mode="edge") for turn in turns]
+    return np.array(whole, int).reshape(len(whole), width)
 
 
 def coordinate_order(places: np.ndarray) -> np.ndarray:

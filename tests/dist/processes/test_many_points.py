@@ -387,6 +387,43 @@ def test_dates_and_durations():
     np.testing.assert_allclose(d.logp(values).eval(), smooth.logp(values).eval(), rtol=0.02)
 
 
+@pytest.mark.parametrize(
+    ("neighbors", "order"), [(3, "maximin"), (3, "coordinate"), (0, "maximin")]
+)
+@pytest.mark.parametrize("n", [0, 1, 40])
+def test_elements_of_standard_normal_numbers_have_the_density(neighbors, order, n):
+    """Several are computed together, after their neighbors."""
+    places = np.random.default_rng(n).normal(size=(n, 2))
+    s, raw = dt.Dim("s", length=n), dt.Dim("raw", length=n)
+    x = dt.data(places, dims=[s, FEATURE])
+    approximation = dt.gp.Vecchia(neighbors, order=order)
+    d = dist.GP(M32, s, at=x, mean=MEAN, noise=NOISE, approximation=approximation)
+    root = (d._placed(dt.data(np.eye(n), dims=[raw, s])) - MEAN).eval().transpose("s", "raw")
+    values = np.random.default_rng(1).normal(size=n)
+    expected = normal(root.values @ root.values.T).logpdf(values) if n else 0.0
+    np.testing.assert_allclose(d.logp(dt.data(values, dims=s)).eval(), expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("known", [0, 30, 150])
+@pytest.mark.parametrize("order", ["maximin", "coordinate"])
+def test_neighbors_are_computed_in_turns_before(order, known):
+    from dimtensor.dist.approximations.vecchia import turns_of
+
+    site = dt.Dim("site", length=150)
+    places = dt.data(RNG.normal(size=(150, 2)), dims=[site, FEATURE])
+    d = dist.GP(M32, site, at=places, approximation=dt.gp.Vecchia(6, order=order))
+    of = d._neighborhood(range(known))
+    turns = turns_of(of, known)
+    done = set(range(known))
+    for turn in turns:
+        for position in turn:
+            assert set(of.parents[position, : of.counts[position]]) <= done
+        assert not done & set(turn)
+        done |= set(turn)
+    assert done == set(range(150))
+    assert len(turns) <= (70 if order == "maximin" else 150)
+
+
 def test_nearest_points_before_each():
     from dimtensor.dist.approximations.vecchia import maximin_order, nearest_before
 
