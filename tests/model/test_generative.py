@@ -454,3 +454,16 @@ def test_parameters_are_in_the_order_in_which_they_are_written():
     assert list(model.do(other=1.0).free) == ["scale", "location"]
     assert list(dt.Model(y).observe({"y": 1.0}).free) == ["other", "location", "scale"]
     assert list(pickle.loads(pickle.dumps(model)).free) == order
+
+
+def test_draws_of_a_model_whose_labels_are_a_column_of_a_table():
+    table = pd.DataFrame({"kind": ["a", "b", "a"], "size": [1.0, 2.0, 3.0]})
+    man, kind = dt.Dim("man"), dt.Dim("kind", coords=["a", "b"])
+    kind_of = dt.tensor("kind_of", dims=man, categories=kind)
+    size = dt.tensor("size", dims=man)
+    level = dt.rv("level", dist.Normal(0.0, 1.0), dims=kind)
+    y = dt.rv("y", dist.Normal(level.sel(kind=kind_of) + size, 1e-6))
+    model = dt.Model(y, data={kind_of: table["kind"], size: table["size"]})
+    drawn = model.draw(5, seed=1)
+    expected = drawn["prior"]["level"].values[..., [0, 1, 0]] + [1.0, 2.0, 3.0]
+    np.testing.assert_allclose(drawn["prior_predictive"]["y"].values, expected, atol=1e-4)

@@ -18,7 +18,7 @@ from dimtensor.model.predictive.new_labels import known_positions, padded
 from dimtensor.model.records import beside
 from dimtensor.random.seeds import seed_for
 from dimtensor.values.datasets import values_from
-from dimtensor.values.labeled import labels_of, with_row_numbers
+from dimtensor.values.labeled import Labeled, labels_of, with_row_numbers
 from dimtensor.values.ports import LengthPort
 
 if TYPE_CHECKING:
@@ -211,6 +211,8 @@ def _lengths(values: Mapping[Any, Any], draws: Any) -> dict[str, int]:
     for key, value in values.items():
         if isinstance(key, Dim):
             known[key._short] = LengthPort(key).read(value).lengths[0]
+        elif isinstance(value, Labeled):
+            known |= dict(zip(map(str, value.names), value.values.shape, strict=True))
         else:
             known |= {str(dim): n for dim, n in value.sizes.items()}
     return known
