@@ -58,6 +58,7 @@ def perform_of(node: Apply, guarded: bool = False) -> Callable[..., None]:
     """Return a function that performs a node; guarded graphs may read empty arrays."""
     from pytensor.compile.builders import OpFromGraph
     from pytensor.conditional.op import IfElse
+    from pytensor.scalar.math import Log1mexp, Softplus
     from pytensor.tensor.basic import Alloc
     from pytensor.tensor.blockwise import Blockwise
     from pytensor.tensor.elemwise import Elemwise
@@ -85,6 +86,9 @@ def perform_of(node: Apply, guarded: bool = False) -> Callable[..., None]:
         return _perform_wide
     if isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, Vanishing):
         return _perform_zeros
+    if isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, (Log1mexp, Softplus)):
+        whole = _softplus if isinstance(node.op.scalar_op, Softplus) else _log1mexp
+        return partial(_perform_in_pieces, whole)
     narrow = _performed_in_double(node)
     if narrow is not None:
         return narrow
@@ -136,6 +140,25 @@ def prepare(node: Apply) -> None:
 
     if isinstance(node.op, (Blockwise, Elemwise)):
         node.op.prepare_node(node, None, None, "py")
+
+
+def _perform_in_pieces(
+    whole: Callable[[np.ndarray], np.ndarray], node: Any, inputs: list[Any], storage: list[Any]
+) -> None:
+    """Perform a function of pieces for an array at once; PyTensor calls Python for each element."""
+    dtype = node.outputs[0].type.dtype
+    with np.errstate(all="ignore"):
+        storage[0][0] = np.asarray(whole(np.asarray(inputs[0], dtype)), dtype)
+
+
+def _softplus(x: np.ndarray) -> np.ndarray:
+    powers = np.exp(np.minimum(x, 18))
+    middle = np.where(x < 18, np.log1p(powers), x + np.exp(-np.maximum(x, 18)))
+    return np.where(x < -37, powers, np.where(x < 33.3, middle, x))
+
+
+def _log1mexp(x: np.ndarray) -> np.ndarray:
+    return np.where(x < np.log(0.5), np.log1p(-np.exp(x)), np.log(-np.expm1(x)))
 
 
 def _perform_branch(node: Any, inputs: list[Any], storage: list[list[Any]]) -> None:

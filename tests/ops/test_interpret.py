@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
+import mpmath
 import numpy as np
 import pytensor.link.c.basic
 import pytensor.tensor as pt
@@ -16,6 +17,7 @@ from pytensor.graph.fg import FunctionGraph
 from pytensor.graph.op import Op
 from pytensor.graph.replace import vectorize_graph
 from pytensor.graph.traversal import ancestors, explicit_graph_inputs
+from pytensor.scalar.math import Log1mexp, Softplus
 from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.subtensor import AdvancedIncSubtensor
 
@@ -157,6 +159,30 @@ def test_masks_that_are_known_are_positions():
     assert not any(v.type.dtype == "bool" for v in ancestors([found]))
     result = found.eval({next(explicit_graph_inputs([found])): np.zeros((2, 2))})
     np.testing.assert_array_equal(result, [[7.0, 0.0], [0.0, 8.0]])
+
+
+def test_functions_of_pieces_are_computed_for_an_array_at_once(monkeypatch):
+    """By PyTensor's formulas, which are those of an element."""
+
+    def per_element(*_):
+        raise AssertionError
+
+    monkeypatch.setattr(Softplus, "impl", per_element)
+    monkeypatch.setattr(Log1mexp, "impl", per_element)
+    x = pt.vector("x")
+    run = Interpreter([x], [pt.softplus(x), pt.log1mexp(x)])
+    points = np.array([-800.0, -40.0, -37.0, -1.0, -0.5, -1e-9, 0.0, 1.0, 18.0, 33.4, 800.0])
+    grown, left = run(points)
+    np.testing.assert_allclose(grown, np.logaddexp(0.0, points), rtol=1e-15)
+    below = points < 0
+    with mpmath.workdps(400):
+        exact = [float(mpmath.log1p(-mpmath.exp(mpmath.mpf(v)))) for v in points[below]]
+    np.testing.assert_allclose(left[below], exact, rtol=1e-13)
+    assert left[points == 0.0] == -np.inf
+    grown, _ = run(np.array([np.nan, np.inf, -np.inf]))
+    np.testing.assert_array_equal(grown, [np.nan, np.inf, 0.0])
+    n = pt.vector("n", dtype="float32")
+    assert Interpreter([n], [pt.softplus(n)])(np.float32([1.0]))[0].dtype == "float32"
 
 
 class Meeting(Op):
