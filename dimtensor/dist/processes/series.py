@@ -20,6 +20,7 @@ from dimtensor.dist.joint.vectors import (
     sum_over_first,
 )
 from dimtensor.dist.modifiers.wrappers import as_distribution
+from dimtensor.dist.parameters import as_parameter
 from dimtensor.dist.spec import spec_of
 from dimtensor.dist.supports import real
 from dimtensor.errors import DimError, GraphError, OptionError
@@ -202,8 +203,9 @@ class AR(PathDistribution, VectorDistribution, state=("dim", "start", "lag")):
 
     Parameters
     ----------
-    rho : DimTensor
-        Multiples, along a dim of lags of a known length, the nearest first.
+    rho : DimTensor or number
+        Multiples, along a dim of lags of a known length, the nearest first. Without dims: of the
+        last element alone.
     sigma : DimTensor or number
         Standard deviation of the noise.
     dim : Dim
@@ -247,8 +249,15 @@ class AR(PathDistribution, VectorDistribution, state=("dim", "start", "lag")):
         self.dim = series_dim(dim, "AR")
         self.start = as_distribution(start, "AR")
         dims: Dims = rho.dims if isinstance(rho, TensorHandle) else ()
+        if lag is None and not dims:
+            rho = as_parameter(rho, "real", "rho of AR").expand(Dim("lag", length=1))
+            dims = rho.dims
         if lag is None and len(dims) != 1:
-            raise DimError(f"AR: rho has {len(dims)} dims, so that of the lags is named: lag=...")
+            raise DimError(
+                f"AR: which of {len(dims)} dims of rho is that of the lags is not known",
+                [("rho", ", ".join(dim._short for dim in dims))],
+                f"name it: lag={dims[0]._short!r}",
+            )
         self.lag = dims[0] if lag is None else find_dim(dims, lag, "AR")
         if self.lag.length is None:
             raise GraphError(

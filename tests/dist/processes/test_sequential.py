@@ -204,6 +204,19 @@ def series_of_nothing(over):
     }
 
 
+def test_an_autoregression_by_a_number_is_of_the_last_element(rng):
+    over, start = dt.Dim("t", length=6), dist.Normal(0.0, 2.0)
+    x = rng.normal(size=6)
+    expected = st.norm.logpdf(x[0], 0, 2) + st.norm.logpdf(x[1:], 0.7 * x[:-1], 1.5).sum()
+    rho = dt.scalar("rho")
+    for given in (0.7, rho):
+        found = dist.AR(given, 1.5, dim=over, start=start).logp(dt.data(x, dims=over))
+        np.testing.assert_allclose(found.eval({rho: 0.7} if given is rho else {}), expected)
+    rates = dt.tensor("rates", dims=[dt.Dim("lag", length=2), dt.Dim("place", length=3)])
+    with pytest.raises(dt.DimError, match=r"which of 2 dims of rho (.|\n)*lag='lag'"):
+        dist.AR(rates, 1.5, dim=over, start=start)
+
+
 @pytest.mark.parametrize("known", [True, False], ids=["known", "late"])
 @pytest.mark.parametrize("name", list(series_of_nothing(T)))
 def test_a_series_of_no_elements_has_the_density_one(name, known):
