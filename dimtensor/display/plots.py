@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.errors import (
+    ArgumentError,
     LabelError,
     NoAttributeError,
     OptionError,
@@ -21,6 +23,7 @@ from dimtensor.extras import require
 from dimtensor.model.inference.results import LEADING, extended, posterior_of
 from dimtensor.model.variables import name_of
 from dimtensor.tensor.handle import TensorHandle
+from dimtensor.values.labeled import is_dataarray
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -94,8 +97,13 @@ class ModelPlots:
             guess = did_you_mean(name, dir(self))
             raise NoAttributeError(f"ArviZ has no plot {_PREFIX}{name}{guess}")
 
+        known = inspect.signature(plot).parameters.get("var_names")
+        names_alone = known is not None and known.kind is inspect.Parameter.KEYWORD_ONLY
+
         @functools.wraps(plot)
         def call(post: Any, *arguments: Any, var_names: Any = None, **options: Any) -> Any:
+            if arguments and names_alone and var_names is None:
+                var_names, arguments = arguments[0], arguments[1:]  # as summary has it
             if var_names is not None:
                 options["var_names"] = names_of(self._model, var_names)
             elif name in _BY_ELEMENT and not arguments:
@@ -153,13 +161,13 @@ class ModelPlots:
 
         Parameters
         ----------
-        new : DataTree
-            What ``fit.predict`` returns.
+        new : DataTree, Dataset or DataArray
+            What ``fit.predict`` returns, or its group or variable of predictions.
         name : DimTensor or str, optional
             The variable, by default the first output of the model.
         dim : Dim or str, optional
-            The dim of the horizontal axis, by default the only one of the variable. Others have a
-            panel for each label.
+            The dim of the horizontal axis, by default the only one of the variable, or the one that
+            is longer than in the observations. Others have a panel for each label.
         intervals : tuple of float, optional
             Probabilities, of intervals around the median.
         ax : matplotlib Axes, optional
@@ -170,13 +178,14 @@ class ModelPlots:
 
         Raises
         ------
+        ArgumentError
+            If there are no predictions.
         OptionError
             If the variable has several dims and none is chosen, or too many panels.
         LabelError
             If there are no predictions of the variable, or it has no such dim.
         """
-        group = "predictions" if "predictions" in new.children else "posterior_predictive"
-        drawn = new[group].to_dataset()
+        drawn = _predictions(new)
         chosen = self._model.outputs[0] if name is None else name
         (title,) = names_of(self._model, chosen)
         if title not in drawn:
@@ -185,11 +194,32 @@ class ModelPlots:
                 [("predictions", listing(list(map(str, drawn.data_vars))))],
                 f"fit.predict(post, names=[{title!r}], seed=1)",
             )
-        along = _along(drawn[title], dim)
-        return _fan(drawn[title], along, self._model.observed.get(title), intervals, ax)
+        seen = self._model.observed.get(title)
+        return _fan(drawn[title], _along(drawn[title], dim, seen), seen, intervals, ax)
 
 
-def _along(x: xr.DataArray, dim: Any) -> str:
+def _predictions(new: Any) -> xr.Dataset:
+    """Return the predictions among draws.
+
+    Raises
+    ------
+    ArgumentError
+        If there are none.
+    """
+    for group in ("predictions", "posterior_predictive"):
+        if group in getattr(new, "children", ()):
+            return new[group].to_dataset()
+    if {*LEADING} <= {*getattr(new, "dims", ())}:
+        if is_dataarray(new):
+            return new.to_dataset(name=new.name or "predictions")
+        return new.to_dataset() if hasattr(new, "children") else new
+    raise ArgumentError(
+        f"a forecast is drawn from predictions, and this {type(new).__name__} has none",
+        hint="fit.plot.forecast(fit.predict(post, seed=1))",
+    )
+
+
+def _along(x: xr.DataArray, dim: Any, seen: xr.DataArray | None) -> str:
     """Return the dim of the horizontal axis.
 
     Raises
@@ -203,13 +233,18 @@ def _along(x: xr.DataArray, dim: Any) -> str:
     asked = getattr(dim, "name", dim)
     if asked is not None and asked not in own:
         raise LabelError(f"{x.name!r} has no dim {asked!r}", [("dims", listing(own))])
-    if asked is None and len(own) != 1:
+    if asked is not None:
+        return str(asked)
+    known = {} if seen is None else seen.sizes
+    longer = [d for d in own if x.sizes[d] > known.get(d, x.sizes[d])]
+    if len(own) != 1 and len(longer) != 1:
+        in_order = [d for d in own if d in x.coords and x[d].dtype.kind in "iufM"]
         raise OptionError(
             f"a forecast is drawn along one dim, and {x.name!r} has {len(own)}",
             [("dims", listing(own) or "none")],
-            f"fit.plot.forecast(new, dim={own[0]!r})" if own else None,
+            f"fit.plot.forecast(new, dim={[*in_order, *own][0]!r})" if own else None,
         )
-    return own[0] if asked is None else str(asked)
+    return own[0] if len(own) == 1 else longer[0]
 
 
 def _fan(

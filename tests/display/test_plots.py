@@ -95,7 +95,7 @@ def test_a_plot_of_arviz_is_made():
     model, mu = fit()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of ArviZ's own
-        made = model.plot.forest(draws(), var_names=[mu], backend="matplotlib")
+        made = model.plot.forest(draws(), [mu], backend="matplotlib")
     assert type(made).__name__ == "PlotMatrix" or type(made).__name__ == "PlotCollection"
 
 
@@ -225,8 +225,19 @@ def test_a_forecast_of_two_dims_has_a_panel_for_each_label():
     assert [place.get_title() for place in places] == ["k a", "k b"]
 
 
+def test_a_forecast_is_along_the_dim_that_is_longer():
+    new = predictions(K, dt.Dim("t", coords=[10, 20, 30, 40]))
+    for drawn in (new, new["predictions"], new["predictions"]["y"]):
+        places = series(T, K).plot.forecast(drawn)
+        assert [place.get_title() for place in places] == ["k a", "k b"]
+
+
 def test_forecasts_that_cannot_be_drawn():
     fit, new = series(T, K), predictions(K, T)
+    with pytest.raises(dt.OptionError, match=r"hint: fit.plot.forecast\(new, dim='t'\)"):
+        fit.plot.forecast(new)
+    with pytest.raises(dt.ArgumentError, match="from predictions, and this dict has none"):
+        fit.plot.forecast({})
     with pytest.raises(dt.OptionError, match=r"drawn along one dim, and 'y' has 2"):
         fit.plot.forecast(new)
     with pytest.raises(dt.LabelError, match="'y' has no dim 's'"):
