@@ -19,6 +19,7 @@ from dimtensor.dims.algebra import sort_dims as sort_dims
 from dimtensor.dims.algebra import union as union
 from dimtensor.dims.algebra import with_ancestors as with_ancestors
 from dimtensor.dims.algebra import without as without
+from dimtensor.dims.binding import UNNAMED_DATA as UNNAMED_DATA
 from dimtensor.dims.binding import Binding as Binding
 from dimtensor.dims.binding import RowNumbers as RowNumbers
 from dimtensor.dims.blocks import BlockDim as BlockDim

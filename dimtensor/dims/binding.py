@@ -33,6 +33,10 @@ class RowNumbers(Coords):
         return (RowNumbers, (len(self),))
 
 
+# how data without a name begin in the sources of a binding
+UNNAMED_DATA = "an unnamed data tensor"
+
+
 class Binding:
     """Lengths and labels of dims, collected from the inputs of one call.
 
@@ -82,9 +86,11 @@ class Binding:
                 )
             self._lengths[dim._unrenamed] = (length, source)
         elif known[0] != length:
+            unnamed = any(text.startswith(UNNAMED_DATA) for text in (known[1], source))
             raise DimError(
                 f"inputs disagree about the length of {dim._title}",
                 [(known[1], known[0]), (source, length)],
+                "data with a name take other values: dt.data(..., name='x')" if unnamed else None,
             )
 
     def add_labels(self, dim: Dim, labels: Coords, source: str) -> None:

@@ -181,7 +181,7 @@ class Model(Rendered):
 
         Raises
         ------
-        InputError
+        LabelError
             If the model has no such data.
         MemoryLimitError
             If an array of dask does not fit into memory.
@@ -195,7 +195,9 @@ class Model(Rendered):
         >>> model.with_data(x=[1.0, 2.0, 4.0]).data["x"].sizes["obs"]
         3
         """
-        return self._with(with_data(self.spec, {**as_mapping(data, "data"), **by_name}))
+        return self._with(
+            with_data(self.spec, {**as_mapping(data, "data", self.spec.graph.inputs), **by_name})
+        )
 
     def observe(
         self,
@@ -245,7 +247,7 @@ class Model(Rendered):
         >>> list(fit.free), fit.observed["y"].sel(k="b").item()
         (['mu'], 2.0)
         """
-        given = {**as_mapping(values, "observations"), **by_name}
+        given = {**as_mapping(values, "observations", self.spec.graph.nodes), **by_name}
         return self._with(observe(self.spec, given, missing))
 
     def do(self, values: Mapping[Any, Any] | None = None, **by_name: TensorLike) -> Self:

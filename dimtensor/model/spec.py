@@ -168,7 +168,7 @@ def new_spec(
     graph = _checked_graph([wrap(_output_of(x)) for x in outputs], ranges=ranges)
     singular = frozenset(n for n, v in graph.variables.items() if v.distribution._is_singular)
     spec = ModelSpec(graph, backend, noncentered=singular, ranges=ranges)
-    return _updated_data(spec, as_mapping(data, "data"))
+    return _updated_data(spec, as_mapping(data, "data", graph.inputs))
 
 
 def _checked_graph(

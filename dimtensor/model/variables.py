@@ -180,9 +180,12 @@ def name_of(key: Any, known: Collection[str], what: str) -> str:
     name = key.node.name if isinstance(key, TensorHandle) else key
     if not isinstance(name, str) or name not in known:
         guess = did_you_mean(name, list(known)) if isinstance(name, str) else ""
+        text, hint = f"the model has no {what} {(name or key)!r}{guess}", None
+        if isinstance(key, TensorHandle) and name is None:
+            text = f"a model finds {what} by name, and this tensor has none: {describe(key.node)}"
+            hint = "dt.data(..., name='x'), or dt.named('x', ...) for an expression"
         raise LabelError(
-            f"the model has no {what} {(name or key)!r}{guess}",
-            [(f"{what}s" if what != "data" else what, listing(list(known)))],
+            text, [(f"{what}s" if what != "data" else what, listing(list(known)))], hint
         )
     return name
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from dimtensor.dims import (
     RowNumbers,
     dim_labels,
     product_below,
+    sort_dims,
 )
 from dimtensor.errors import DtypeError, InputError, LabelError, PositionError, listing, prefixed
 from dimtensor.values.labeled import (
@@ -96,7 +98,13 @@ def require_plain(array: np.ndarray, dims: Dims, source: str) -> None:
         has = f"dims {names_of(dims)}" if dims else "no dims"
         raise InputError(f"{source} {what}, the tensor has {has}")
     if array.ndim > 1:
-        names = tuple(axis_names(dims).values())
+        fitting = (
+            order
+            for order in permutations(dims)
+            if all(d.length in (None, n) for d, n in zip(order, array.shape, strict=True))
+        )
+        own = axis_names(dims)
+        names = tuple(own[dim] for dim in next(fitting, sort_dims(dims)))
         raise InputError(
             f"{source}: dims have no order, so the axes of a plain array of {array.ndim} "
             "axes cannot be told apart",
@@ -191,10 +199,16 @@ def _alignment(own: Coords, labels: Coords, dim: Dim, source: str) -> np.ndarray
         )
     missing = own.take(np.flatnonzero(labels.find(own) < 0)).values
     unknown = labels.take(np.flatnonzero(at < 0)).values
+    hint = f"dt.reindex(value, dim, fill_value=...) gives it the labels of {dim._title}"
+    if len(own) == len(labels) and np.array_equal(labels.values, np.arange(len(own))):
+        hint = (
+            "its labels are row numbers; values in the order of the dim are an array, "
+            "value.to_numpy()"
+        )
     raise LabelError(
         f"{source} does not have the labels of {dim._title}",
         [("missing", listing(missing)), ("unknown", listing(unknown))],
-        f"dt.reindex(value, dim, fill_value=...) gives it the labels of {dim._title}",
+        hint,
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from dimtensor.dims import Binding, Dim, Dims
+from dimtensor.dims import UNNAMED_DATA, Binding, Dim, Dims
 from dimtensor.errors import ArgumentError, clipped, listing, plain_repr
 from dimtensor.graph import Node
 from dimtensor.values.admission import admit
@@ -21,11 +21,11 @@ def title_of(source: Node | Dim) -> str:
     if source.name is not None:
         return f"{'data' if source.kind == 'data' else 'input'} {source.name!r}"
     dims = ", ".join(dim._short for dim in source.dims)
-    return f"an unnamed {'data tensor' if source.kind == 'data' else 'input'} of dims {{{dims}}}"
+    return f"{UNNAMED_DATA if source.kind == 'data' else 'an unnamed input'} of dims {{{dims}}}"
 
 
-def as_mapping(value: Any, what: str) -> Mapping[Any, Any]:
-    """Check that a value is a mapping, which is empty for None.
+def as_mapping(value: Any, what: str, known: Collection[str] = ()) -> Mapping[Any, Any]:
+    """Check that a value is a mapping, which is empty for None; `known` are names for the hint.
 
     Raises
     ------
@@ -35,7 +35,8 @@ def as_mapping(value: Any, what: str) -> Mapping[Any, Any]:
     if value is None:
         return {}
     if not isinstance(value, Mapping):
-        columns = list(map(str, getattr(value, "columns", ())))[:2]
+        columns = list(map(str, getattr(value, "columns", ())))
+        columns = ([name for name in columns if name in known] or columns)[:2]
         pairs = ", ".join(f"{name!r}: table[{name!r}]" for name in columns)
         shown = "" if hasattr(value, "dtype") or columns else f": {clipped(plain_repr(value))}"
         raise ArgumentError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Hashable, Mapping, Sequence, Set
 from difflib import get_close_matches
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -274,27 +275,51 @@ def _require_complete(index: Any, source: str) -> None:
 
 def _only_name(dims: Dims, source: str) -> str:
     if len(dims) != 1:
-        raise InputError(f"{source}: a Series has one dim, the tensor has dims {names_of(dims)}")
+        raise InputError(
+            f"{source}: a Series has one dim, the tensor has dims {names_of(dims)}",
+            hint="one row of a table is a table, too: df.iloc[[0]]" if len(dims) == 2 else None,
+        )
     (name,) = axis_names(dims).values()
     return name
 
 
-def _names_argument(dims: Dims) -> str:
-    names = [dim._short for dim in dims] if len(dims) == 2 else ["row", "column"]
-    return f"index={names[0]!r}, columns={names[1]!r}"
-
-
 def _from_frame(value: Any, dims: Dims, source: str) -> Labeled:
-    names = (value.index.name, value.columns.name)
-    if None in names or names[0] == names[1]:
-        raise InputError(
-            f"{source}: the axes of a DataFrame are told apart by the names of its index and "
-            "its columns",
-            [("names", listing(names)), ("dims", names_of(dims))],
-            f"name them as the dims: df.rename_axis({_names_argument(dims)})",
-        )
-    labels = {names[0]: labels_of(value.index), names[1]: labels_of(value.columns)}
-    return Labeled(value.to_numpy(), names, labels)
+    """Read a DataFrame, whose axes have names, or the labels of different dims.
+
+    Raises
+    ------
+    InputError
+        If neither names nor labels tell which dim an axis has.
+    """
+    axes = (value.index, value.columns)
+    names = tuple(axis.name for axis in axes)
+    if None not in names and names[0] != names[1]:
+        labels = {axis.name: labels_of(axis) for axis in axes}
+        return Labeled(value.to_numpy(), names, labels)
+    own = axis_names(dims)
+    orders = [
+        (_labels_in_common(order, axes), order)
+        for order in permutations(dims)
+        if len(dims) == 2 and all(n in (None, own[d]) for n, d in zip(names, order, strict=True))
+    ]
+    orders.sort(key=lambda pair: pair[0], reverse=True)  # stable: at first the given order
+    if len(orders) == 1 or (orders and orders[0][0] > orders[1][0]):
+        chosen = orders[0][1]
+        labels = {own[d]: labels_of_rows(x, d) for d, x in zip(chosen, axes, strict=True)}
+        return Labeled(value.to_numpy(), tuple(labels), labels)
+    index, columns = map(own.get, dims) if len(dims) == 2 else ("row", "column")
+    raise InputError(
+        f"{source}: the axes of a DataFrame are told apart by the names of its index and "
+        "its columns",
+        [("names", listing(names)), ("dims", names_of(dims))],
+        f"name them as the dims: df.rename_axis(index={index!r}, columns={columns!r})",
+    )
+
+
+def _labels_in_common(dims: Dims, axes: tuple[Any, Any]) -> int:
+    """Count the labels that the axes of a frame would share with dims."""
+    known = [(dim.coords, axis) for dim, axis in zip(dims, axes, strict=True)]
+    return sum(len(axis.intersection(labels)) for labels, axis in known if labels is not None)
 
 
 def _from_table(value: Any, dims: Dims, source: str) -> Labeled:

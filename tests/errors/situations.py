@@ -2898,3 +2898,46 @@ def groups_along_a_dim_of_the_tensor():
 @building
 def selection_by_a_tuple_of_labels():
     X.sel(country=("Italy", "Kenya"))
+
+
+@calling
+def new_rows_beside_data_without_a_name(backend):
+    row = dt.Dim("row")
+    a = dt.tensor("a", dims=row)
+    dt.function([a], a * dt.data([1.0, 2.0, 3.0], dims=row), backend)([1.0, 2.0])
+
+
+@calling
+def row_of_a_table_for_two_dims(backend):
+    z = dt.tensor("z", dims=[COUNTRY, AGE])
+    dt.function([z], z * 2, backend)(pd.Series([1.0, 2.0, 3.0], ["Italy", "Kenya", "USA"]))
+
+
+@calling
+def row_numbers_in_place_of_labels(backend):
+    dt.function([X], X * 2, backend)(pd.Series([1.0, 2.0, 3.0]))
+
+
+@building
+def forecast_of_no_predictions():
+    theta = dt.rv("theta", dist.Normal(0.0, 1.0))
+    dt.Model(theta, backend="python").plot.forecast({})
+
+
+@building
+def new_data_for_data_without_a_name():
+    seen = dt.data([1.0, 2.0, 3.0], dims=COUNTRY)
+    y = dt.rv("y", dist.Normal(seen, 1.0))
+    dt.Model(y, backend="python").with_data({seen: [1.0, 2.0, 4.0]})
+
+
+@building
+def autoregression_of_several_dims():
+    dist.AR(dt.ones([COUNTRY, AGE]), 1.0, dim=DAY, start=dist.Normal(0.0, 1.0))
+
+
+@building
+def model_of_a_table():
+    rate = dt.tensor("rate", dims=AGE)
+    y = dt.rv("y", dist.Normal(rate, 1.0))
+    dt.Model(y, data=pd.DataFrame({"other": [1.0] * 5, "rate": [1.0] * 5}))

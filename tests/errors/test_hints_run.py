@@ -300,6 +300,10 @@ NOT_RUN = {
         "forecast_along_one_of_several_dims",
         "fit.plot.forecast(new, dim='country')",
     ): "runs, and draws a figure",
+    (
+        "forecast_of_no_predictions",
+        "fit.plot.forecast(fit.predict(post, seed=1))",
+    ): "the same",
     ("client_that_is_an_address", "distributed.Client()"): "starts processes",
     ("file_of_draws_that_is_not_there", "post.to_netcdf(path)"): "xarray's, and writes a file",
     ("file_of_draws_that_is_not_there", "post.to_zarr(path)"): "the same",

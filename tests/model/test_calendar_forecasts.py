@@ -96,7 +96,11 @@ def test_real_data_have_to_be_given():
     mean = dt.named("mean", slope * price * MONTH.dt.days_in_month)
     model = dt.Model(dt.rv("y", dist.Normal(mean, 1.0)), backend="python")
     post = xr.Dataset({"slope": (("chain", "draw"), [[2.0]])})
-    with pytest.raises(dt.InputError, match="draws need values that the model lacks: 'price'"):
+    lacking = (
+        "draws need values that the model lacks: 'price'\n"
+        "hint: pass predict the values of 'price' for all labels of the wider dim 'month', by name"
+    )
+    with pytest.raises(dt.InputError, match=lacking):
         model.predict(post, names=["mean"], dims={MONTH: LONGER}, seed=1)
     data = {price: np.arange(30.0)}
     found = model.predict(post, data, names=["mean"], dims={MONTH: LONGER}, seed=1)["predictions"]

@@ -214,6 +214,37 @@ def test_columns_of_a_table_are_told_by_their_names():
                 dt.data(table, dims=dims)
 
 
+def test_the_axes_of_a_frame_without_names_are_told_by_their_labels():
+    side = dt.Dim("side", coords=["left", "right"])
+    frame = pd.DataFrame({"right": [1.0, 2.0, 5.0], "left": [3.0, 4.0, 6.0]})
+    x = dt.tensor("x", dims=[OBS, side])
+    for table in (frame, frame.T, frame.rename_axis(columns="side"), frame.rename_axis("obs")):
+        assert dt.data(table, dims=[OBS, side]).sel(side="left").values.tolist() == [3.0, 4.0, 6.0]
+        assert x.eval({x: table}).sel(side="right").values.tolist() == [1.0, 2.0, 5.0]
+    late = x.eval({x: frame[1:]})
+    assert late.obs.values.tolist() == [1, 2]
+    with pytest.raises(dt.LabelError, match="missing: 'left'\n  unknown: 'lft'"):
+        x.eval({x: frame.rename(columns={"left": "lft"})})
+
+
+@pytest.mark.parametrize(
+    "dims",
+    [[OBS, dt.Dim("other")], [dt.Dim("a", coords=["r", "s"]), dt.Dim("b", coords=["s", "r"])]],
+    ids=["no labels", "the same labels"],
+)
+def test_the_axes_of_a_frame_that_nothing_tells_apart(dims):
+    frame = pd.DataFrame([[1.0, 2.0], [3.0, 4.0]], ["r", "s"], ["r", "s"])
+    with pytest.raises(dt.InputError, match="told apart by the names of its index and its col"):
+        dt.data(frame, dims=dims)
+
+
+def test_the_hint_for_an_array_of_two_axes_has_them_in_their_order():
+    side = dt.Dim("a", coords=["left", "right"])
+    x = dt.tensor("x", dims=[OBS, side])
+    with pytest.raises(dt.InputError, match=r"name the axes: \(\('obs', 'a'\), array\)"):
+        x.eval({x: np.ones((3, 2))})
+
+
 def test_a_table_shows_what_is_in_it():
     table = dt.frame(pd.DataFrame(ROWS), dims=OBS)
     assert repr(table).splitlines()[:3] == [

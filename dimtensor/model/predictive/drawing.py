@@ -116,6 +116,7 @@ def draw_variables(
     if given:
         anew = sorted(above & {*variables} - {*given, *fixed} | {*grown})
         seed = seed_for(seed, f"predict {anew}")
+    function.require(values, {*wider.values()})
     with Progress(f"drawing {listing(list(targets), limit=3)}"):
         return _by_draws(function, values, seed, _lengths(values, draws))
 

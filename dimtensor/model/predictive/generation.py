@@ -111,16 +111,34 @@ class DrawFunction:
             value, self._rng = d._draw_given(self._rng, given, dims)
         return (value if node.categories is not None else value.astype(node.dtype)).node
 
+    def require(self, values: Mapping[Any, Any], wider: Collection[Dim]) -> None:
+        """Check that there are values of all inputs, also along dims that have become wider.
+
+        Raises
+        ------
+        InputError
+            If one is missing.
+        """
+        lacking = [x for x in self.inputs if values.get(x.name) is None and x is not SEED.node]
+        missing = [x.name for x in lacking]
+        missing += [dim.name for dim in self.late if dim not in values]
+        if not missing:
+            return
+        hint = "data={...} of the model, or of this call; dims={dim: length or labels}"
+        ahead = [(x, dim) for x in lacking for dim in x.dims if dim in wider]
+        if ahead:
+            x, dim = ahead[0]
+            hint = (
+                f"pass predict the values of {x.name!r} for all labels of the wider dim "
+                f"{dim._short!r}, by name"
+            )
+        raise InputError(
+            "draws need values that the model lacks: " + ", ".join(map(repr, missing)), hint=hint
+        )
+
     def __call__(self, values: Mapping[Any, Any], seed: int | None) -> dict[str, xr.DataArray]:
         """Draws by name; `values` are by name of inputs, and by dim."""
         given = {**values, SEED.name: seed}
-        missing = [x.name for x in self.inputs if given.get(x.name) is None and x is not SEED.node]
-        missing += [dim.name for dim in self.late if dim not in given]
-        if missing:
-            raise InputError(
-                "draws need values that the model lacks: " + ", ".join(map(repr, missing)),
-                hint="data={...} of the model, or of this call; dims={dim: length or labels}",
-            )
         if SEED.node in self.inputs:
             given[SEED.name] = required_seed(seed, "draws")
         sources: list[Any] = [given[x.name] for x in self.inputs]

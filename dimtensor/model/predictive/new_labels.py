@@ -90,6 +90,9 @@ def _exchange(node: Node, value: Any, text: str) -> str | None:
     if own:
         name = own[0]._short
         index = getattr(value, "indexes", {}).get(name, getattr(value, "index", None))
+        if isinstance(value, pd.DataFrame):
+            columns = value.columns.name == name or own[0].to_index().isin(value.columns).any()
+            index = value.columns if columns else index
         if own[0].coords is None and np.ndim(value) == 1:
             length = np.shape(value)[0]
             return (

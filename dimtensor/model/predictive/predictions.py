@@ -70,7 +70,7 @@ def predict(
     """Draw outputs given draws of other variables; see :meth:`dimtensor.Model.predict`."""
     seed = checked_seed(seed, "predict")
     known = dims_by_name(fit, as_mapping(dims, "dims"))
-    data = as_mapping(data, "data")
+    data = as_mapping(data, "data", fit.graph.inputs)
     wider = {old: new for old, new in known.items() if isinstance(new, Dim)}
     lengths = {dim: value for dim, value in known.items() if not isinstance(value, Dim)}
     spec, wider = widened(fit, wider) if wider else (fit, wider)
