@@ -88,7 +88,7 @@ def perform_of(node: Apply, guarded: bool = False) -> Callable[..., None]:
         return _perform_zeros
     if isinstance(node.op, Elemwise) and isinstance(node.op.scalar_op, (Log1mexp, Softplus)):
         whole = _softplus if isinstance(node.op.scalar_op, Softplus) else _log1mexp
-        return partial(_perform_in_pieces, whole)
+        return partial(_perform_at_once, whole)
     narrow = _performed_in_double(node)
     if narrow is not None:
         return narrow
@@ -142,19 +142,17 @@ def prepare(node: Apply) -> None:
         node.op.prepare_node(node, None, None, "py")
 
 
-def _perform_in_pieces(
+def _perform_at_once(
     whole: Callable[[np.ndarray], np.ndarray], node: Any, inputs: list[Any], storage: list[Any]
 ) -> None:
-    """Perform a function of pieces for an array at once; PyTensor calls Python for each element."""
+    """Compute a function for an array at once; PyTensor calls Python for each element."""
     dtype = node.outputs[0].type.dtype
     with np.errstate(all="ignore"):
         storage[0][0] = np.asarray(whole(np.asarray(inputs[0], dtype)), dtype)
 
 
 def _softplus(x: np.ndarray) -> np.ndarray:
-    powers = np.exp(np.minimum(x, 18))
-    middle = np.where(x < 18, np.log1p(powers), x + np.exp(-np.maximum(x, 18)))
-    return np.where(x < -37, powers, np.where(x < 33.3, middle, x))
+    return np.logaddexp(x.dtype.type(0), x)
 
 
 def _log1mexp(x: np.ndarray) -> np.ndarray:
