@@ -252,10 +252,21 @@ def flat_vector(rng):
     return {"x0": dist.Flat().logp(x0), "x": series.logp(x), "y": seen.logp(y)}, [x, x0]
 
 
+def joint_with_observations(rng):
+    """States and observations of one normal density, of independent groups."""
+    g, part = dt.Dim("g", length=2), dt.Dim("part", length=3)
+    x, root = dt.tensor("x", dims=[TIME, g]), rng.normal(size=(3, 3))
+    cov = dt.data(root @ root.T + np.eye(3), dims=[part, part.rename()])
+    one, two = (dt.data(rng.normal(size=(N, 2)), dims=[TIME, g]) for _ in range(2))
+    before = x.shift(time=1, fill_value=0.3)
+    mean = dt.stack([0.7 * before, before, -0.4 * before], part)
+    return {"both": dist.MvNormal(mean, cov).logp(dt.stack([x, one, two], part))}, [x]
+
+
 MODELS = [
     vector_series, scalar_series, vector_walk, with_missing, innovations, noise_of_loop,
     parts_that_add_up, second_order, noise_seen_twice, joint_noise, late_outputs, late_states,
-    regression, flat_starts, flat_vector,
+    regression, flat_starts, flat_vector, joint_with_observations,
 ]  # fmt: skip
 
 

@@ -130,6 +130,8 @@ class AffineReader:
                 x if dependent else zeros(x.dims, dtype=x.dtype).node
                 for x, dependent in zip(moved, on, strict=True)
             )
+            if any(x in self._injective for x in inputs):  # it has all of an injective operand
+                self._injective.add(node)
             return make(node.kind, moved, node.attrs)
         if node.kind in ("reduce", "cumulate"):
             adds = node.attrs.name in ("sum", "cumsum")

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dims, without
 from dimtensor.graph import Node, toposort
 from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
+from dimtensor.marginal.normal.affine import Term
+from dimtensor.marginal.normal.quadratics import number_of
+from dimtensor.marginal.normal.slices import NotAlongChain
 from dimtensor.tensor.constructors import arange
-from dimtensor.tensor.elementwise import log, where
+from dimtensor.tensor.elementwise import log, sqrt, where
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.linalg.contract import dot
 from dimtensor.tensor.linalg.equations import diagonal, solve_triangular
@@ -121,3 +125,38 @@ def _unmultiplied(node: Node, matrix: Node, value: DimTensor, logs: list[Any]) -
 def _determinant(matrix: DimTensor, row: Any, col: Any, dims: Dims) -> DimTensor:
     total = log(abs(diagonal(matrix, [row, col]))).sum(row)
     return wrap(expand_node(total.node, dims))
+
+
+def precision_root(term: Term) -> Any:
+    """Return the square root of twice the negative weight of a square; a float if it is known."""
+    weight = folded(term.weight.node)
+    if weight is not None:
+        if weight >= 0.0:
+            raise NotAlongChain
+        return math.sqrt(-2.0 * weight)
+    precision = -2.0 * term.weight
+    there = precision > 0.0
+    return where(there, sqrt(where(there, precision, 1.0)), 0.0)
+
+
+def folded(node: Node) -> float | None:
+    """Return the value of an expression of numbers, or None."""
+    values: dict[Node, float | None] = {}
+    for x in toposort([node]):
+        known = [values[i] for i in x.inputs]
+        if x.kind == "constant":
+            values[x] = number_of(x)
+        elif x.kind == "elemwise" and None not in known and not x.dims:
+            one, *two = [value for value in known if value is not None]
+            values[x] = {
+                "negative": lambda a, *b: -a, "multiply": lambda a, b: a * b,
+                "divide": lambda a, b: a / b if b else None,
+            }.get(x.attrs, lambda *_: None)(one, *two)  # fmt: skip
+        else:
+            values[x] = None
+    return values[node]
+
+
+def attributes_of(node: Node) -> set[Any]:
+    """Return the names of the elementwise operations of an expression."""
+    return {x.attrs for x in toposort([node]) if x.kind == "elemwise"}

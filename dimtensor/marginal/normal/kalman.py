@@ -341,3 +341,39 @@ def _cross(
     if one.gain is not None and two.gain is not None:
         add(one.gain, two.gain, None if row is None else row.own)
     return total
+
+
+def solve_rows(
+    slopes: Any, offset: Any, noise: Any, dims: VectorDims, row: Dim
+) -> tuple[Any, Any, Any]:
+    """Solve rows A x + b for a vector x, of which they are more than its elements.
+
+    With L L' = A'A their square is that of L'x + L⁻¹A'b, the noise, and that of the part of b that
+    no x can change.
+
+    Parameters
+    ----------
+    slopes, offset : DimTensor
+        A, over `row` and the `other` dim of the vector, and b, over `row`.
+    noise : DimTensor
+        Over the `other` dim.
+    dims : VectorDims
+    row : Dim
+
+    Returns
+    -------
+    solution : DimTensor
+        Over the `own` dim.
+    rest : DimTensor
+        The sum of squares without the vector.
+    logs : DimTensor
+        Logarithm of the determinant of the derivative of the solution by the noise.
+    """
+    own, other = dims
+    matrix = slopes.relabel(other, own)
+    factor = cholesky(dot(matrix, slopes, dim=[row]), [own, other])
+    turned = solve_triangular(factor, matrix, [own, other])
+    along = dot(turned, offset, dim=[row])
+    solution = solve_triangular(factor, noise - along, [other, own], lower=False)
+    rest = square(offset - dot(turned, along, dim=[other])).sum(row)
+    return solution, rest, -log(diagonal(factor, [own, other])).sum(own)

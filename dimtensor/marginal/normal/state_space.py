@@ -9,7 +9,7 @@ standard normal noise, and so are all other terms.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,14 +18,18 @@ from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.rebuilding.substitute import expand_node, rebuild, relabel_node
 from dimtensor.marginal.chains import Lag
 from dimtensor.marginal.normal.affine import AffineReader, NotQuadratic, Term
-from dimtensor.marginal.normal.inversion import NotInvertible, solve_residual
-from dimtensor.marginal.normal.kalman import Affine, LinearStep, VectorDims
-from dimtensor.marginal.normal.quadratics import number_of
+from dimtensor.marginal.normal.inversion import (
+    NotInvertible,
+    attributes_of,
+    precision_root,
+    solve_residual,
+)
+from dimtensor.marginal.normal.kalman import Affine, LinearStep, VectorDims, solve_rows
 from dimtensor.marginal.normal.residuals import node_of_value
 from dimtensor.marginal.normal.slices import LoopState, NotAlongChain, Position
 from dimtensor.marginal.unknowns import Origins, Unknown, sum_over
-from dimtensor.tensor.constructors import arange, zeros
-from dimtensor.tensor.elementwise import equal, log, sqrt, where
+from dimtensor.tensor.constructors import arange, eye, zeros
+from dimtensor.tensor.elementwise import equal, log, where
 from dimtensor.tensor.handle import constant, wrap
 from dimtensor.tensor.inputs import tensor
 from dimtensor.tensor.joining import concat
@@ -238,7 +242,9 @@ class StepBuilder:
         taken: set[Node] = set()
         for unknown in self.new:
             probe = self._probe(unknown)
-            solution = self._solution(unknown, probe, taken)
+            solution = self._solution(unknown, probe, taken, self._solved)
+            if solution is None:
+                solution = self._solution(unknown, probe, taken, self._projected)
             if solution is not None:
                 found[probe] = solution
             elif self.position.at is not None:
@@ -256,7 +262,9 @@ class StepBuilder:
             done |= {probe: rebuild([found[probe]], done)[0] for probe in ready}
         return done
 
-    def _solution(self, unknown: Unknown, probe: Node, taken: set[Node]) -> Node | None:
+    def _solution(
+        self, unknown: Unknown, probe: Node, taken: set[Node], solve: Callable[..., Any]
+    ) -> Node | None:
         order = sorted(self.parts, key=lambda part: part.origins != {unknown.name})
         for part in order:
             if part.mask is not None or probe not in set(toposort([part.node])):
@@ -268,18 +276,20 @@ class StepBuilder:
             for term in terms:
                 if term.product in taken or term.other is not term.affine or term.product is None:
                     continue
-                found = self._solved(unknown, probe, term)
+                found = solve(unknown, probe, term)
                 if found is not None:
                     taken.add(term.product)
                     nothing = {term.product: zeros(term.product.dims).node}
                     at = self.parts.index(part)
                     rest = rebuild([part.node], nothing)[0]
                     self.parts[at] = LocalTerm(part.origins, rest, part.mask)
-                    return found
+                    if len(found) == 2:  # what the square adds beside the noise
+                        self.parts.append(LocalTerm(part.origins, found[1], part.mask))
+                    return found[0]
         return None
 
-    def _solved(self, unknown: Unknown, probe: Node, term: Term) -> Node | None:
-        if set(term.dims) != set(term.affine.dims) or "where" in _attributes(term.weight.node):
+    def _solved(self, unknown: Unknown, probe: Node, term: Term) -> tuple[Node] | None:
+        if set(term.dims) != set(term.affine.dims) or "where" in attributes_of(term.weight.node):
             return None
         try:
             if size_of(term.dims) != size_of(probe.dims):
@@ -303,7 +313,35 @@ class StepBuilder:
         self.noises[unknown] = noise
         own = [*logs, *more, wrap(expand_node(constant(HALF_LOG_2PI, "float64"), probe.dims))]
         self.logs += [sum_over(x, d) if (d := without(x.dims, self.batch)) else x for x in own]
-        return found
+        return (found,)
+
+    def _projected(self, unknown: Unknown, probe: Node, term: Term) -> tuple[Node, Node] | None:
+        """Solve a square of more rows than the element has, such as a joint normal density.
+
+        It is the square of noise, of which the element is a function, and one without the element.
+        """
+        rows, core = without(term.dims, self.batch), without(probe.dims, self.batch)
+        reader = AffineReader(probe)
+        apart = reader.is_affine(term.affine) and reader.apart(term.affine) >= set(self.batch)
+        if not apart or "where" in attributes_of(term.weight.node):
+            return None
+        if size_of(rows) <= size_of(core):
+            return None
+        layout = VectorLayout(f"element of {unknown.name}", {unknown: core})
+        assert layout.dims is not None
+        own, other = layout.dims
+        unit = expand_node(layout.part(eye(own, other), unknown), probe.dims)
+        linear = rebuild([reader.linear(term.affine)], {probe: unit})[0]
+        offset = rebuild([term.affine], {probe: zeros(probe.dims).node})[0]
+        scale = precision_root(term)
+        scaled = [wrap(expand_node(x, rows)) * scale for x in (linear, offset)]
+        (slopes, row), (offset, _) = (flattened(x.node, rows) for x in scaled)
+        self.noises[unknown] = noise = tensor(None, probe.dims, probe.dtype).node
+        flat, dim = flattened(noise, core)
+        white = wrap(relabel_node(flat, (dim, other)))
+        found, rest, logs = solve_rows(wrap(slopes), wrap(offset), white, layout.dims, row)
+        self.logs.append(HALF_LOG_2PI * layout.count + logs)
+        return expand_node(layout.part(found, unknown), probe.dims), (-0.5 * rest).node
 
     # -- in terms of one vector ------------------------------------------------------------------
 
@@ -455,37 +493,3 @@ class StepBuilder:
             linear, total, observed, self.state, self.noise, after, self.flat, elements,
             element_map, self.position, plain,
         )  # fmt: skip
-
-
-def precision_root(term: Term) -> Any:
-    """Return the square root of twice the negative weight of a square; a float if it is known."""
-    weight = folded(term.weight.node)
-    if weight is not None:
-        if weight >= 0.0:
-            raise NotAlongChain
-        return math.sqrt(-2.0 * weight)
-    precision = -2.0 * term.weight
-    there = precision > 0.0
-    return where(there, sqrt(where(there, precision, 1.0)), 0.0)
-
-
-def folded(node: Node) -> float | None:
-    """Return the value of an expression of numbers, or None."""
-    values: dict[Node, float | None] = {}
-    for x in toposort([node]):
-        known = [values[i] for i in x.inputs]
-        if x.kind == "constant":
-            values[x] = number_of(x)
-        elif x.kind == "elemwise" and None not in known and not x.dims:
-            one, *two = [value for value in known if value is not None]
-            values[x] = {
-                "negative": lambda a, *b: -a, "multiply": lambda a, b: a * b,
-                "divide": lambda a, b: a / b if b else None,
-            }.get(x.attrs, lambda *_: None)(one, *two)  # fmt: skip
-        else:
-            values[x] = None
-    return values[node]
-
-
-def _attributes(node: Node) -> set[Any]:
-    return {x.attrs for x in toposort([node]) if x.kind == "elemwise"}
