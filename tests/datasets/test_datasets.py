@@ -8,7 +8,7 @@ from dimtensor.datasets.loading import _FOLDER
 
 def test_each_file_has_its_source_and_each_source_its_file():
     assert {path.stem for path in _FOLDER.glob("*.csv")} == set(dt.datasets.names())
-    assert len(dt.datasets.names()) == 22
+    assert len(dt.datasets.names()) == 23
     for name in dt.datasets.names():
         table = dt.datasets.load(name)
         assert len(table) > 0
@@ -34,8 +34,11 @@ def test_numbers_are_the_published_ones():
         924, 709, 553, 763, 870]  # fmt: skip
     doses = dt.datasets.load("theophylline").groupby("subject")
     assert doses.size().to_list() == [11] * 12
-    assert doses["concentration"].max().to_list() == [  # of each person, as plotted by nlme
+    assert doses["concentration"].max().to_list() == [  # of each person
         10.5, 8.33, 8.2, 8.6, 11.4, 6.44, 7.09, 7.56, 9.03, 10.21, 8.0, 9.75]  # fmt: skip
+    lives = dt.datasets.load("lung")  # R: survfit(Surv(time, status) ~ trt, veteran)
+    assert lives.groupby("treatment")["died"].agg(["size", "sum"]).to_numpy().tolist() == [
+        [69, 64], [68, 64]]  # fmt: skip
     stations = dt.datasets.load("stations").set_index("station")  # 32.9° N, 97.04° W
     assert stations.loc["DFW", ["east", "north"]].round(-1).to_list() == [190.0, 210.0]
 
