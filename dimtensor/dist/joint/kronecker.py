@@ -48,6 +48,13 @@ def _through(x: DimTensor, matrices: Sequence[tuple[DimTensor, Dim]]) -> DimTens
     return x
 
 
+def _between(x: DimTensor, matrices: Sequence[tuple[DimTensor, Dim]]) -> DimTensor:
+    """Multiply by one matrix over each dim and the same one renamed."""
+    for value, dim in matrices:
+        x = dot(x, value, dim=[dim]).relabel(dim.rename(), dim)
+    return x
+
+
 class KroneckerNormal(VectorDistribution, state=("form", "pairs")):
     """Normal elements over several dims, whose covariance is the Kronecker product of one per dim.
 
@@ -147,28 +154,26 @@ class KroneckerNormal(VectorDistribution, state=("form", "pairs")):
         a = S₀⁻¹r₀ and e = r - S a the distance of r is aᵀr + (a + S₀⁻¹e)ᵀe up to the third order.
         Off-diagonal elements enter the determinant in second order:
         log |D + O| = log |D| - tr(D⁻¹O D⁻¹O) / 2. First and second derivatives are those of the
-        density.
+        density. All of it is in coordinates along the eigenvectors, in which S₀ is diagonal.
         """
         covs, noise = self._covs(p), square(p["sigma"])
         bases = self._bases(covs)
-        inverse = self._inverse(p, bases)
-        a = inverse(stop_gradient(apart))
-        error = apart - self._times(a, p)
-        rows = [row for row, _ in self.pairs]
-        distance = (a * apart + (a + inverse(error)) * error).sum(rows)
         own = []
         for cov, (row, col), basis in zip(covs, self.pairs, bases, strict=True):
             vectors, dim = basis.vectors, basis.dim
             turned = vectors.relabel(row, col).relabel(dim, dim.rename())
             own.append((dot(cov, vectors, turned, dim=[row, col]), dim))
-
+        fixed = _product([basis.values for basis in bases]) + stop_gradient(noise)
+        apart = _through(apart, [(basis.vectors, basis.row) for basis in bases])
+        a = stop_gradient(apart) / fixed
+        error = apart - _between(a, own) - noise * a
         along = [dim for _, dim in own]
+        distance = (a * apart + (a + error / fixed) * error).sum(along)
+
         variances = [diagonal(value, [dim, dim.rename()]) for value, dim in own]
         values = _product(variances) + noise
         weight = stop_gradient(1.0 / values)
-        both = weight
-        for value, dim in own:
-            both = dot(both, square(value), dim=[dim]).relabel(dim.rename(), dim)
+        both = _between(weight, [(square(value), dim) for value, dim in own])
         beside = both - weight * square(_product(variances))
         return distance, (log(values) - 0.5 * weight * beside).sum(along)
 
