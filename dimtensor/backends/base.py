@@ -120,7 +120,7 @@ class Executable:
     native: Any = None
     reason: str = ""
     once: Executable | None = None
-    placing: Callable[[Sequence[Any]], Sequence[Any]] | None = None
+    placing: Callable[..., Sequence[Any]] | None = None
     of_device: Callable[..., Any] | None = None
 
     def settled(self, fixed: Sequence[Any]) -> tuple[Any, ...]:

@@ -25,10 +25,8 @@ from dimtensor.backends.progress import announced
 from dimtensor.compile.caching import cache
 from dimtensor.compile.caching.description import Recipe, lower_description, program_of
 from dimtensor.compile.caching.fingerprint import describe_graph
-from dimtensor.compile.devices.epilogue import append_epilogue, program_of_totals
-from dimtensor.compile.devices.executable import sharded_executable
 from dimtensor.compile.devices.mesh import Placement
-from dimtensor.compile.devices.shares import placed_dims, shares_of
+from dimtensor.compile.devices.stages import staged_executable, stages_of
 from dimtensor.compile.memory import check_intermediates
 from dimtensor.compile.program import Program, check_inputs, masks_for_labels, program_for
 from dimtensor.dims import Binding, Dim, union
@@ -36,7 +34,6 @@ from dimtensor.errors import GraphError
 from dimtensor.forks import taken_at_forks
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.forms import FormlessError
-from dimtensor.graph.partition.epilogue import split_epilogue
 from dimtensor.graph.rebuilding.exchange import substitute
 from dimtensor.lower import plan_axes
 from dimtensor.scopes import heard
@@ -134,12 +131,10 @@ class Code:
         self.outputs = tuple(outputs)
         self.placement = placement
         self._expected = expected
-        self.shares, self._epilogue = None, None
+        self._stages = None
         if placement is not None:
-            placed = placed_dims(placement, self.outputs)
-            self._epilogue = split_epilogue(self.outputs, placed)
-            first = self.outputs if self._epilogue is None else self._epilogue.totals
-            self.shares = shares_of(placement, first)
+            self._stages = stages_of(placement, self.inputs, self.outputs)
+        self.shares = None if self._stages is None else self._stages.shares
         self._lowered: _Lowered | None = None
         self._stats: dict[str, float] = {}
         self._compiled: dict[tuple, tuple[Program, Executable]] = {}
@@ -235,8 +230,11 @@ class Code:
                 self.backend, self.inputs, self.outputs, lengths, program.order
             )
         compilations[self.backend] += 1
-        if self.placement is not None and self.shares is not None:
-            return program, self._compile_on_devices(program, lengths)
+        if self.placement is not None and self._stages is not None and self.shares is not None:
+            n = len(self.inputs)
+            return program, staged_executable(
+                self._stages, program, self.placement, lengths, self.allow, n
+            )
         options = CompileOptions(program.static, self.kernels, self.allow, len(self.inputs))
         executable = compile_positional(self.backend, graph.inputs, graph.outputs, options)
         if self._lowered is not None:
@@ -244,21 +242,6 @@ class Code:
             if key is not None:
                 cache.keep(key, cache.CachedCode(recipe, executable))
         return program, executable
-
-    def _compile_on_devices(self, program: Program, lengths: Mapping[Dim, int]) -> Executable:
-        assert self.placement is not None
-        assert self.shares is not None
-        after, first, outputs = self._epilogue, program, self.outputs
-        if after is not None:
-            outputs = after.totals
-            first = program_of_totals(program, self.inputs, after, lengths)
-        n = len(self.inputs)
-        executable = sharded_executable(
-            first, outputs, n, self.shares, self.placement, lengths, self.allow
-        )
-        if after is None:
-            return executable
-        return append_epilogue(executable, first, program, after, lengths, self.allow)
 
     def on(self, backend: str) -> Code:
         """Return the code of the function for another backend."""

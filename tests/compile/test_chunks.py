@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 import xarray as xr
 
@@ -112,11 +113,11 @@ def test_several_dims_in_chunks():
 
 
 def test_an_operation_that_mixes_positions_needs_one_chunk():
-    f = dt.function([X, Y], X - X.mean() + Y, "python")
-    with pytest.raises(dt.PartitionError, match="needs the whole at each position") as caught:
+    f = dt.function([X, Y], X.cumsum(OBS) - X.mean() + Y, "python")
+    with pytest.raises(dt.PartitionError, match="proceeds from one position to the n") as caught:
         lazily(f, x.chunk(obs=20), y.chunk(obs=30))
     assert "x = x.chunk(obs=-1); y = y.chunk(obs=-1)" in str(caught.value)
-    check(f(x.chunk(obs=-1), y.chunk(obs=-1)), x - x.mean() + y)
+    check(f(x.chunk(obs=-1), y.chunk(obs=-1)), x.cumsum("obs") - x.mean() + y)
 
 
 def test_additional_dims_batch_the_call():
@@ -326,7 +327,7 @@ def test_streams_as_values_are_read_chunk_by_chunk(tmp_path):
 def test_streams_as_values_are_never_loaded():
     rows = dt.stream(x.values, dims=OBS, chunks=20)
     with pytest.raises(dt.PartitionError, match="slices of dim 'obs' cannot be computed sep"):
-        (X - X.mean()).eval({X: rows})
+        X.cumsum(OBS).eval({X: rows})
     own = dt.stream(lambda: iter([x.values]), dims=OBS)
     with pytest.raises(dt.StreamError, match=r"read from its first row .*\nhint: log densities"):
         X.sum().eval({X: own})
@@ -342,27 +343,88 @@ AFTER = {
     "differences of means": (MU - X.groupby(KIND).mean(), mu - of_kind),
     "function of a sum": (dt.exp(X.mean()) * Y, np.exp(x.mean()) * y),
     "range": (X.max() - X.min(), x.max() - x.min()),
+    "standardized": ((X - X.mean()) / X.std(), (x - x.mean()) / x.std()),
+    "rows less their mean": (M - M.mean(OBS) * Y, m - m.mean("obs") * y),
+    "share of a group": (
+        X / X.groupby(KIND).sum().sel(k=KIND),
+        x / x.groupby(kinds.rename("k")).sum().sel(k=kinds).drop_vars("k"),
+    ),
 }
 
 
-@pytest.mark.parametrize("name", [name for name in AFTER if name != "function of a sum"])
+@pytest.mark.parametrize("name", AFTER)
 def test_functions_of_combined_values_are_computed_from_them(name):
     result, wanted = AFTER[name]
-    f = dt.function([X, KIND, MU], {"after": result, "each": X * 2, "sum": X.sum()}, "python")
-    found = lazily(f, x.chunk(obs=20), kinds.chunk(obs=15), mu)
+    outputs = {"after": result, "each": X * 2, "sum": X.sum()}
+    f = dt.function([X, KIND, MU, Y, M], outputs, "python")
+    found = lazily(f, x.chunk(obs=20), kinds.chunk(obs=15), mu, y, m)
     check(found["after"], wanted)
     check(found["each"], x * 2)
     check(found["sum"], x.sum())
     assert found["each"].chunks == ((15, 5, 10, 10, 5, 5),)
-    point = {"x": x.chunk(obs=20), "kind": kinds.chunk(obs=15), "mu": mu}
+    point = {"x": x.chunk(obs=20), "kind": kinds.chunk(obs=15), "mu": mu, "y": y, "m": m}
     used = {each.name: point[each.name] for each in dt.inputs_of(result)}
-    np.testing.assert_allclose(result.eval(used), wanted, rtol=1e-12)
+    found = result.eval(used)
+    same = wanted.transpose(*found.dims).reindex_like(found)
+    np.testing.assert_allclose(found, same, rtol=1e-12)
 
 
-def test_functions_of_combined_values_at_each_position_are_refused():
-    f = dt.function([X, Y], AFTER["function of a sum"][0], "python")
-    with pytest.raises(dt.PartitionError, match="is not linear in the sum"):
-        lazily(f, x.chunk(obs=20), y.chunk(obs=20))
+def spread(values: np.ndarray, by: np.ndarray, ddof: int, skipna: bool) -> pd.Series:
+    """The variance of each group by pandas, which always leaves out NaN."""
+    groups = pd.Series(values).groupby(by)
+    found = groups.var(ddof=ddof)
+    found = found if skipna else found.where(groups.count() == groups.size())
+    return found.reindex(["a", "b", "c"])
+
+
+@pytest.mark.parametrize("seed", range(16))
+def test_variances_by_group_of_any_chunks(seed):
+    rng = np.random.default_rng(seed)
+    n, ddof, skipna = int(rng.integers(0, 30)), seed % 2, seed % 4 < 2
+    cuts = np.sort(rng.integers(0, n + 1, size=seed % 8))  # 1 to 8 chunks, empty ones among them
+    chunks = tuple(np.diff([0, *cuts, n]).tolist())
+    values = np.where(rng.random(n) < 0.1, np.nan, rng.normal(1e3, 1.0, n))
+    by = np.array(["a", "b"])[rng.integers(0, 2, n)]  # nothing is in the group c
+    groups = X.groupby(KIND)
+    outputs = {
+        "var": groups.var(ddof=ddof, skipna=skipna), "std": groups.std(ddof=ddof, skipna=skipna),
+        "all": X.var(ddof=ddof, skipna=skipna),
+        "z": (X - groups.mean(skipna=True).sel(k=KIND)) / groups.std(skipna=True).sel(k=KIND),
+    }  # fmt: skip
+    f = dt.function([X, KIND], outputs, "python")
+    rows = [
+        xr.DataArray(da.from_array(each, chunks=(chunks,)), dims="obs") for each in (values, by)
+    ]
+    found = {name: computed(each) for name, each in lazily(f, *rows).items()}
+    wanted = spread(values, by, ddof, skipna)
+    np.testing.assert_allclose(found["var"], wanted, rtol=1e-9)
+    np.testing.assert_allclose(found["std"], np.sqrt(wanted), rtol=1e-9)
+    whole = xr.DataArray(values).var(ddof=ddof, skipna=skipna)
+    np.testing.assert_allclose(found["all"], whole, rtol=1e-9)
+    grouped = pd.Series(values).groupby(by)
+    z = (values - grouped.transform("mean")) / grouped.transform("std", ddof=0) if n else values
+    np.testing.assert_allclose(found["z"], z, rtol=1e-6, atol=1e-9)
+
+
+def test_gradients_of_functions_of_combined_values():
+    theta = dt.scalar("theta")
+    loss = dt.log((dt.exp(theta * X)).sum()) + (theta * X**2).groupby(KIND).std().sel(k="a")
+    loss += ((theta * X - (theta**2 * X).mean()) ** 2).mean()
+    f = dt.function([X, KIND, theta], dt.grad(loss, [X, theta]), "python")
+    found = [computed(each) for each in lazily(f, x.chunk(obs=20), kinds.chunk(obs=15), 0.7)]
+    rows, first = x.values, kinds.values == "a"
+
+    def value(rows: np.ndarray, t: float) -> float:
+        one = np.log(np.exp(t * rows).sum()) + np.std(t * rows[first] ** 2)
+        return one + np.mean((t * rows - np.mean(t**2 * rows)) ** 2)
+
+    step = 1e-6
+    each = [
+        (value(rows + e, 0.7) - value(rows - e, 0.7)) / (2 * step) for e in step * np.eye(50)[:9]
+    ]
+    np.testing.assert_allclose(found[0][:9], each, rtol=1e-6, atol=1e-8)
+    slope = (value(rows, 0.7 + step) - value(rows, 0.7 - step)) / (2 * step)
+    np.testing.assert_allclose(found[1], slope, rtol=1e-7)
 
 
 def test_means_by_group_of_draws():
@@ -373,3 +435,7 @@ def test_means_by_group_of_draws():
     check(found, wanted)
     streamed = f(dt.stream(x.values, OBS, 20), dt.stream(kinds.values, OBS, 20, categories=K))
     np.testing.assert_allclose(computed(streamed), of_kind)
+    variances = dt.function([X, KIND], X.groupby(KIND).var(), "python")
+    rows = dt.stream(x.values, OBS, 20), dt.stream(kinds.values, OBS, 20, categories=K)
+    of_rows = x.groupby(kinds.rename("k")).var().reindex(k=["a", "b", "c"])
+    np.testing.assert_allclose(computed(variances(*rows)), of_rows, rtol=1e-12)

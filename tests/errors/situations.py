@@ -1545,9 +1545,9 @@ def minibatch_of_strata_of_a_derivative():
 
 
 @building
-def centering_in_chunks():
+def running_sum_in_chunks():
     other = labeled(np.ones(6), range(6)).chunk(obs=3)
-    dt.function([LATE, OTHER], LATE - LATE.mean() + OTHER, "python")(other.chunk(obs=2), other)
+    dt.function([LATE, OTHER], LATE.cumsum(OBS) + OTHER, "python")(other.chunk(obs=2), other)
 
 
 @building

@@ -84,8 +84,11 @@ def call_lazily(function: CompiledFunction, values: Sequence[Any]) -> list[xr.Da
         after = split_epilogue(function._code.outputs, sort_dims(dims))
         if after is None:
             raise
-    totals = call_lazily(function._of(function._code.inputs, after.totals), values)
-    found = call_lazily(function._of(after.inputs, after.outputs), totals)
+    inputs = function._code.inputs
+    new = after.without(inputs)
+    totals = call_lazily(function._of(inputs, new.totals), values) if new.totals else []
+    later = function._of((*inputs, *new.inputs), new.outputs)
+    found = call_lazily(later, (*values, *totals))
     titles = [name for _, name in function._named_outputs()]
     return [x.rename(name) for x, name in zip(found, titles, strict=True)]
 

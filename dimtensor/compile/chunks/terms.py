@@ -105,7 +105,8 @@ class ChunkTerms:
     def _leaf(self, x: Node) -> Node:
         """Return the input that stands for a leaf, or for a constant, in a chunk."""
         dims = sort_dims(map_dim(dim, self.late) for dim in x.dims)
-        name, token = (x.name, None) if x.kind == "input" else (None, str(x._serial))
+        name = x.name if x.kind == "input" else None
+        token = str(x._serial) if name is None else None
         self.leaves[x] = make("input", (), InputAttrs(name, token, dims, x.dtype, x.categories))
         return self.leaves[x]
 

@@ -150,8 +150,16 @@ class _Sharded:
 
     # -- data --------------------------------------------------------------------------------------
 
-    def place(self, fixed: Sequence[Any]) -> list[Any]:
-        """Place data on the devices, with the values that are computed from them alone."""
+    def place(self, fixed: Sequence[Any], shared: dict[Any, Any] | None = None) -> list[Any]:
+        """Place data on the devices, with the values that are computed from them alone.
+
+        Parameters
+        ----------
+        fixed : sequence of array
+        shared : dict, optional
+            Placed data of functions of the same data, which are not placed again.
+        """
+        shared = {} if shared is None else shared
         names = self._whole.sources[self._whole.n_inputs :]
         arrays = dict(zip(names, map(np.asarray, fixed), strict=True))
         known, conditions = self._known_values(arrays)
@@ -160,8 +168,16 @@ class _Sharded:
         for piece in self._pieces:
             slots = piece.program.slots[len(piece.given) :]
             columns = [self._column(piece, slot, arrays, known) for slot in slots]
-            columns += self._once(piece, columns)
-            placed += map(self._placed, columns)
+            for slot, column in zip(slots, columns, strict=True):
+                of: Any = self._wholes.get(slot.source, slot.source)
+                order = self._axes(slot).order if of in arrays else None
+                key = (of, order, piece.segments, column.at, *self._cut_axes)
+                if order is None or key not in shared:
+                    shared[key] = self._placed(column)
+                placed.append(shared[key])
+            more = self._once(piece, columns)
+            columns += more
+            placed += map(self._placed, more)
             self._held.append([(column.at, column.is_stacked) for column in columns])
         return placed
 

@@ -160,10 +160,56 @@ def epilogues() -> None:
     assert collectives(f.jax, values[:16], np.arange(16) % 4, S) == ["all-reduce"]
     with pytest.raises(dt.LabelError, match="input 'kind of': dim 'kind' has no label 'e'"):
         f(values[:2], ["a", "e"], S)
-    with pytest.raises(dt.PartitionError, match="an expression is not linear in the sum"):
-        dt.function([x, kind], x.groupby(kind).std(), "jax", shard={OBS: "data"})
-    with pytest.raises(dt.PartitionError, match="needs the whole at each position"):
-        dt.function([x, kind], [means, x - x.mean()], "jax", shard={OBS: "data"})
+    with pytest.raises(dt.PartitionError, match="proceeds from one position to the next"):
+        dt.function([x, kind], [means, x.cumsum(OBS)], "jax", shard={OBS: "data"})
+
+
+@check("variances take two all-reduces")
+def variances() -> None:
+    kinds = dt.Dim("kind", coords=list("abcd"))
+    x, theta = dt.tensor("x", OBS), dt.scalar("theta")
+    kind = dt.tensor("kind of", OBS, categories=kinds)
+    groups = x.groupby(kind)
+    outputs = {
+        "var": groups.var(skipna=True), "sum": (theta * x).sum(skipna=True),
+        "std": groups.std(ddof=1, skipna=True), "all": x.var(), "each": theta * x,
+        "centered": x - groups.mean(skipna=True).sel(kind=kind),
+    }  # fmt: skip
+    loss = dt.log(dt.exp(theta * x).sum()) + (theta * x).std()
+    for devices in range(1, 9):
+        n = 3 * devices + devices % 3 if devices != 7 else 5
+        rng = np.random.default_rng(devices)
+        values, labels = rng.normal(1e3, 1.0, n), np.array(list("abc"))[rng.integers(0, 3, n)]
+        values[rng.random(n) < 0.1] = np.nan
+        by = pd.Series(values).groupby(labels)
+        with dt.mesh({OBS: "data"}, {"data": devices}):
+            f = dt.function([x, kind, theta], outputs, "jax")
+            g = dt.function([x, theta], [loss, dt.grad(loss, theta)], "jax")
+        found = f(values, labels, S)
+        np.testing.assert_allclose(found["var"], by.var(ddof=0).reindex(list("abcd")), rtol=1e-9)
+        np.testing.assert_allclose(found["std"], by.std().reindex(list("abcd")), rtol=1e-9)
+        np.testing.assert_allclose(found["all"], np.var(values), rtol=1e-9)
+        np.testing.assert_allclose(found["sum"], np.nansum(S * values), rtol=1e-12)
+        np.testing.assert_allclose(found["each"], S * values)
+        centered = values - by.transform("mean")
+        np.testing.assert_allclose(found["centered"], centered, rtol=1e-7, atol=1e-9)
+        rows = rng.normal(size=n)
+        value, slope = g(rows, S)
+        weights = np.exp(S * rows) / np.exp(S * rows).sum()
+        close(value, np.log(np.exp(S * rows).sum()) + S * rows.std())
+        close(slope, weights @ rows + rows.std())
+    f = dt.function([x, kind], [groups.var(), x.sum()], "jax", shard={OBS: "data"})
+    assert collectives(f.jax, np.arange(16.0), np.arange(16) % 4) == ["all-reduce"] * 2
+    data = dt.data(np.arange(19.0) ** 2, OBS, name="x")
+    held = dt.function([theta], (theta * data).std(), "jax", shard={OBS: "data"})
+    close(held(2.0), 2 * np.std(np.arange(19.0) ** 2))
+    row, column = dt.Dim("row"), dt.Dim("column")
+    table, n = dt.tensor("table", [row, column]), rng.normal(size=(7, 5))
+    with dt.mesh({row: "data", column: "space"}, {"data": 4, "space": 2}):
+        f = dt.function([table], [table.std(row), (table - table.mean(row)).var()], "jax")
+    of_columns, whole = f((("row", "column"), n))
+    close(of_columns, n.std(0))
+    close(whole, (n - n.mean(0)).var())
 
 
 @check("integers are summed exactly in the all-reduce of the others")
