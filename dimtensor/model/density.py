@@ -56,7 +56,8 @@ def standard_of(d: Distribution, name: str) -> Standardized:
     return found
 
 
-# Kind and name of bound values: "data", "observed", or "kept", the mask of included observations.
+# Kind and name of bound values: "data", "observed", or "kept", the mask of included observations;
+# "parts" if there are vectors of which some elements are missing.
 Source = tuple[str, str]
 
 
@@ -79,8 +80,17 @@ def sources_of(spec: ModelSpec) -> dict[Source, Any]:
             x = known.array
             found["kept", name] = (x.notnull() & spec.included[name]).transpose(*x.dims)
         else:
-            found["kept", name] = known.there
+            found["parts" if _has_parts(spec, name) else "kept", name] = known.there
     return found
+
+
+def _has_parts(spec: ModelSpec, name: str) -> bool:
+    """Return whether some elements of a vector are missing that has densities of the others."""
+    d, there = spec.variables[name].distribution, spec.observed[name].notnull()
+    event = [dim._short for dim in d.event_dims]
+    if not event or getattr(d, "_logp_of_known", None) is None:
+        return False
+    return bool((there.any(event) & ~there.all(event)).any())
 
 
 def _structure_of(spec: ModelSpec) -> tuple:
@@ -196,7 +206,7 @@ class BoundGraph:
 
     def _source(self, key: Source, dims: Dims, dtype: str, categories: Dim | None) -> DimTensor:
         kind, name = key
-        name = name if kind != "kept" else f"{name} that is not left out"
+        name = f"{name} that is not left out" if kind in ("kept", "parts") else name
         found = make_data(
             self._given[key],
             dims,
@@ -224,6 +234,9 @@ class BoundGraph:
             given = evidence(x, self.spec.observed.plain[name])
             apart = [dim for dim in given.dims if dim not in term.dims]
             return term + (given.sum(apart) if apart else given)
+        if ("parts", name) in self._given:
+            there = self._source(("parts", name), variable.node.dims, "bool", None)
+            return self.distributions[name]._logp_of_known(x, there)
         if ("kept", name) not in self._given:
             return term
         kept = self._source(("kept", name), variable.node.dims, "bool", None)

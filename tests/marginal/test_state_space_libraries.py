@@ -199,3 +199,33 @@ def test_dynamic_linear_model():
     }
     agree(dt.marginalize(terms, x, x0), [m], [0.4],
           lambda m: dlm(y, f, g, v, w, np.full(2, m), c))  # fmt: skip
+
+
+def test_correlated_observations_of_which_some_elements_are_missing():
+    """`missing="drop"` leaves them out of a normal vector; the filter is that of statsmodels."""
+    kalman = pytest.importorskip("statsmodels.tsa.statespace.kalman_filter")
+    y = series(8, shape=(2,))
+    y[[2, 5, 6], 0], y[[3, 6], 1] = np.nan, np.nan
+    noise, step = np.array([[0.9, 0.5], [0.5, 0.7]]), np.array([[0.4, -0.1], [-0.1, 0.3]])
+    spread, moves = (dt.data(x, dims=[S, S.rename()]) for x in (noise, step))
+    scale = dt.rv("scale", dist.HalfNormal(1.0))
+    start = dist.MvNormal(0.2, moves)
+    level = dt.rv("level", dist.RandomWalk(dist.MvNormal(0.0, moves), dim=TIME, start=start))
+    seen = dt.rv("seen", dist.MvNormal(level, scale * spread))
+    model = dt.Model(seen, backend="python").observe({seen: (("time", "s"), y)}, missing="drop")
+    fit = model.marginalize(level)
+    assert fit.elimination_order == "level: a loop along time, time × 2 × 2"
+
+    def expected(scale):
+        ssm = kalman.KalmanFilter(k_endog=2, k_states=2, tolerance=0)
+        ssm["design"] = ssm["transition"] = ssm["selection"] = np.eye(2)
+        ssm["obs_cov"], ssm["state_cov"] = scale * noise, step
+        ssm.initialize_known(np.full(2, 0.2), step)
+        ssm.bind(y)
+        return ssm.loglike()
+
+    for at in (0.6, 1.7):
+        assert float(fit.logp({"scale": at})["seen"]) == pytest.approx(expected(at), rel=1e-10)
+    post = xr.Dataset({"scale": (("chain", "draw"), [[0.6]])})
+    ahead = fit.log_likelihood(post, one_step_ahead=True)["log_likelihood"]["seen"].squeeze()
+    assert float(ahead.sum()) == pytest.approx(expected(0.6), rel=1e-10)

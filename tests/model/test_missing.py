@@ -199,3 +199,52 @@ def test_labels_that_are_missing_in_every_way(labels):
         dt.Model(y, backend="python").observe(y=labels)
     fit = dt.Model(y, backend="python").observe(y=labels, missing="drop")
     assert fit.log_density().logp(np.zeros(0)) == pytest.approx(2.0 * np.log(0.2), rel=1e-12)
+
+
+# -- vectors ---------------------------------------------------------------------------------------
+
+PART = dt.Dim("part", coords=["u", "v", "w"])
+SPREAD = np.array([[2.0, 0.6, -0.3], [0.6, 1.0, 0.2], [-0.3, 0.2, 1.5]])
+VECTORS = np.array([[0.3, np.nan, 1.0], [np.nan] * 3, [0.4, -1.0, 0.2], [np.nan, 2.0, np.nan]])
+
+
+@pytest.mark.parametrize("form", ["cov", "tau", "chol"])
+@pytest.mark.parametrize("nu", [None, 4.0])
+def test_elements_of_vectors_that_are_missing_have_no_density(form, nu):
+    """The others have their marginal density."""
+    given = {"cov": SPREAD, "tau": np.linalg.inv(SPREAD), "chol": np.linalg.cholesky(SPREAD)}
+    spread = dt.data(given[form], dims=[PART, PART.rename()])
+    mu = dt.rv("mu", dist.Normal(0.0, 1.0), dims=PART)
+    d = dist.MvNormal(mu, **{form: spread})
+    if nu is not None:
+        d = dist.MvStudentT(nu, mu, **{form: spread})
+    y = dt.rv("y", d, dims=dt.Dim("t", length=4))
+    fit = dt.Model(y, backend="python").observe({y: (("t", "part"), VECTORS)}, missing="drop")
+    means = np.array([0.1, -0.2, 0.5])
+
+    def each(means):
+        found = np.zeros(4)
+        for at, row in enumerate(VECTORS):
+            there = ~np.isnan(row)
+            if there.any():
+                own = means[there], SPREAD[np.ix_(there, there)]
+                law = st.multivariate_normal(*own) if nu is None else st.multivariate_t(*own, nu)
+                found[at] = law.logpdf(row[there])
+        return found
+
+    np.testing.assert_allclose(fit.logp({"mu": means})["y"], each(means), rtol=1e-11, atol=1e-12)
+    value, slope = fit.log_density().logp_and_grad(means)
+    assert value == pytest.approx(st.norm.logpdf(means).sum() + each(means).sum(), rel=1e-11)
+    step = 1e-6 * np.eye(3)
+    slopes = [(each(means + e).sum() - each(means - e).sum()) / 2e-6 for e in step] - means
+    np.testing.assert_allclose(slope, slopes, rtol=1e-7)
+    post = xr.Dataset({"mu": (("chain", "draw", "part"), means[None, None])}, {"part": PART.coords})
+    found = fit.log_likelihood(post)["log_likelihood"]["y"]
+    assert found["t"].values.tolist() == [0, 2, 3]
+    np.testing.assert_allclose(found.squeeze(), each(means)[[0, 2, 3]], rtol=1e-11)
+    whole = np.where(np.isnan(VECTORS), 0.0, VECTORS)
+    full = fit.observe({y: (("t", "part"), whole)})
+    law = st.multivariate_normal if nu is None else st.multivariate_t
+    beside = {} if nu is None else {"df": nu}
+    expected = law(means, SPREAD, **beside).logpdf(whole)
+    np.testing.assert_allclose(full.logp({"mu": means})["y"], expected, rtol=1e-11)

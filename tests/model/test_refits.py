@@ -106,21 +106,20 @@ def test_labels_of_missing_values_are_those_of_their_observations():
 
 
 def test_what_has_one_log_density_cannot_be_left_out_in_part():
-    row = COUNTY.rename()
-    cov = dt.eye(COUNTY, row)
-    y = dt.rv("y", dist.MvNormal(dt.zeros(COUNTY), cov))
+    walk = dist.GaussianRandomWalk(0.0, 1.0, dim=COUNTY, start=dist.Normal(0.0, 1.0))
+    y = dt.rv("y", walk)
     fit = dt.Model(y, backend="python").observe(y=[1.0, np.nan, 2.0], missing="drop")
     with pytest.raises(dt.GraphError, match="'y' cannot be left out along 'county'"):
         fit.log_density()
 
 
-def test_whole_rows_of_vectors_are_left_out():
+def test_whole_rows_of_series_are_left_out():
     """Also of other data: in part they are refused there, too."""
     row = dt.Dim("row", coords=["u", "v", "w"])
-    cov = np.array([[1.0, 0.5, 0.0], [0.5, 2.0, 0.0], [0.0, 0.0, 1.0]])
+    cov = np.minimum.outer([1.0, 2.0, 3.0], [1.0, 2.0, 3.0])
     mu = dt.rv("mu", dist.Normal(0.0, 1.0))
-    vectors = dist.MvNormal(mu, dt.data(cov, dims=[COUNTY, COUNTY.rename()]))
-    base = dt.Model(dt.rv("y", vectors, dims=row), backend="python")
+    walks = dist.GaussianRandomWalk(0.0, 1.0, dim=COUNTY, start=dist.Normal(mu, 1.0))
+    base = dt.Model(dt.rv("y", walks, dims=row), backend="python")
     values = np.array([[1.0, -0.5, 2.0], [np.nan] * 3, [0.3, 0.1, 0.0]])
 
     def observed(values):

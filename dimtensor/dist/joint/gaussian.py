@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,7 @@ from dimtensor.dist.joint.vectors import VectorDistribution, count_of
 from dimtensor.dist.supports import real
 from dimtensor.dist.supports.along import ZeroSums
 from dimtensor.errors import OptionError
-from dimtensor.tensor.constructors import arange, zeros
+from dimtensor.tensor.constructors import arange, eye, zeros
 from dimtensor.tensor.elementwise import (
     log,
     log1p,
@@ -52,6 +53,35 @@ class _Elliptical(VectorDistribution, state=("form", "row", "col")):
     def _factor(self) -> DimTensor:
         value = self._values[self.form]
         return value if self.form == "chol" else cholesky(value, [self.row, self.col])
+
+    def logp(self, x: TensorLike) -> DimTensor:
+        return self._logp_of_known(x, None)
+
+    @abstractmethod
+    def _logp_of_known(self, x: TensorLike, there: DimTensor | None) -> DimTensor:
+        """Return the marginal log density of the elements that are there, by default of all."""
+
+    def _known_distance(
+        self, x: DimTensor, mu: Any, there: DimTensor | None
+    ) -> tuple[DimTensor, DimTensor, Any]:
+        """Return the squared Mahalanobis distance of the elements that are there.
+
+        Returns
+        -------
+        distance : DimTensor
+        half_log : DimTensor
+            Half of the log determinant of their covariance.
+        count : DimTensor
+            Their number.
+        """
+        if there is None:
+            return *self._distance(x, mu), count_of((self.row,))
+        # the others are independent with variance 1, and at their mean
+        both = there & there.relabel(self.row, self.col)
+        factor = cholesky(where(both, self._matrix, eye(self.row, self.col)), [self.row, self.col])
+        z = solve_triangular(factor, where(there, x - mu, 0.0), [self.row, self.col])
+        half_log = log(diagonal(factor, [self.row, self.col])).sum(self.row)
+        return square(z).sum(self.col), half_log, there.sum(self.row)
 
     def _distance(self, x: DimTensor, mu: Any) -> tuple[DimTensor, DimTensor]:
         """Return the squared Mahalanobis distance, and half of the covariance's log determinant."""
@@ -173,10 +203,10 @@ class MvNormal(_Elliptical):
         }
         super().__init__("MvNormal", given)
 
-    def logp(self, x: TensorLike) -> DimTensor:
+    def _logp_of_known(self, x: TensorLike, there: DimTensor | None) -> DimTensor:
         x, p = self._with(x)
-        distance, half_log = self._distance(x, p["mu"])
-        return -0.5 * distance - half_log - HALF_LOG_2PI * count_of((self.row,))
+        distance, half_log, count = self._known_distance(x, p["mu"], there)
+        return -0.5 * distance - half_log - HALF_LOG_2PI * count
 
     def mean(self) -> DimTensor:
         mu = self._values["mu"]
@@ -252,10 +282,10 @@ class MvStudentT(_Elliptical):
                  "tau": (tau, "real"), "chol": (chol, "real")}  # fmt: skip
         super().__init__("MvStudentT", given, "nu")
 
-    def logp(self, x: TensorLike) -> DimTensor:
+    def _logp_of_known(self, x: TensorLike, there: DimTensor | None) -> DimTensor:
         x, p = self._with(x)
-        distance, half_log = self._distance(x, p["mu"])
-        nu, n = p["nu"], count_of((self.row,))
+        distance, half_log, n = self._known_distance(x, p["mu"], there)
+        nu = p["nu"]
         ratio = log_rising(0.5 * nu, 0.5 * n) - 0.5 * n * (LOG_2 + LOG_PI)
         return ratio - half_log - 0.5 * (nu + n) * log1p(distance / nu)
 

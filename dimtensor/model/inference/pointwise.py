@@ -119,8 +119,8 @@ def _of_known(spec: ModelSpec, name: str, values: xr.DataArray) -> xr.DataArray:
         event = [dim._short for dim in d.event_dims if dim._short not in values.dims]
         if not event:
             return values  # of groups
-        # elements along event dims are missing together
-        observed = observed.isel({dim: 0 for dim in event if dim in observed.dims})
+        there = observed.notnull().any([dim for dim in event if dim in observed.dims])
+        observed = there.where(there)
     return left(values, observed)
 
 
