@@ -149,8 +149,9 @@ FACTS: dict[type, Facts] = {
     s.Identity: _row(_CHOICE, "identity"),
     s.Second: _row(_CHOICE, "second"),
     s.Switch: _row(_CHOICE, "where", meets="arms"),
-    # a constant in kernels; rewrites weigh it as the product that it stands for
-    special.Vanishing: Facts("vanishing", is_finite=True),
+    # a constant in kernels; rewrites weigh it as the product that it stands for: as slow, it would
+    # pull gradients of elements out of loops, which then recompute what the forward loop has
+    special.Vanishing: Facts("vanishing", cost=QUICK, is_finite=True),
     s.Sqrt: _row(_OF_FLOATS, "sqrt", cost=DIVISION, function="sqrt", intrinsic=True, exact=True),
     **{
         kind: _row(_ROUNDED, name, function=name, intrinsic=True)
