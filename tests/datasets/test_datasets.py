@@ -8,7 +8,7 @@ from dimtensor.datasets.loading import _FOLDER
 
 def test_each_file_has_its_source_and_each_source_its_file():
     assert {path.stem for path in _FOLDER.glob("*.csv")} == set(dt.datasets.names())
-    assert len(dt.datasets.names()) == 23
+    assert len(dt.datasets.names()) == 24
     for name in dt.datasets.names():
         table = dt.datasets.load(name)
         assert len(table) > 0
@@ -39,6 +39,9 @@ def test_numbers_are_the_published_ones():
     lives = dt.datasets.load("lung")  # R: survfit(Surv(time, status) ~ trt, veteran)
     assert lives.groupby("treatment")["died"].agg(["size", "sum"]).to_numpy().tolist() == [
         [69, 64], [68, 64]]  # fmt: skip
+    polls = dt.datasets.load("polls")
+    assert (polls["end"] >= polls["start"]).all()
+    assert str(polls["end"].max().date()) == "2007-11-23"  # the eve of the election
     stations = dt.datasets.load("stations").set_index("station")  # 32.9° N, 97.04° W
     assert stations.loc["DFW", ["east", "north"]].round(-1).to_list() == [190.0, 210.0]
 

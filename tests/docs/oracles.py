@@ -346,3 +346,30 @@ def lung() -> list[float]:
 
     x = optimize.minimize(cost, [0.0, np.log(100.0), 0, 0, 0, 0, 0], method="BFGS").x
     return [np.exp(x[0]), x[1], *effects(x), x[5], x[6]]
+
+
+def polls() -> list[float]:
+    """Step, extra error, biases of institutes and support at last, by normal distributions.
+
+    Where step and extra error are given, which are on a grid, all else is normal.
+    """
+    table = pd.read_csv(DATA / "polls.csv", parse_dates=["start", "end"])
+    middle = table["start"] + (table["end"] - table["start"]) / 2
+    days = (middle - pd.Timestamp("2004-10-09")) / pd.Timedelta(days=1)
+    week = np.floor(days.to_numpy() / 7 + 0.5)
+    house = pd.get_dummies(table["house"]).to_numpy(float)
+    y = table["labor"].to_numpy() - 37.6
+    weeks = np.minimum.outer(week, week)
+    steps, extra = np.meshgrid(middles(0.3, 1.8, 15), middles(0.0, 2.0, 15), indexing="ij")
+    log_weights, found = np.empty(steps.shape), np.empty((*steps.shape, 6))
+    for at in np.ndindex(steps.shape):
+        step, more = steps[at], extra[at]
+        scale = 0.1**2 + step**2 * weeks + 9.0 * house @ house.T
+        scale[np.diag_indices(len(y))] += 2400.0 / table["size"].to_numpy() + more**2
+        factor = np.linalg.cholesky(scale)
+        z = np.linalg.solve(factor, y)
+        prior = stats.norm.logpdf(step) + stats.norm.logpdf(more)
+        log_weights[at] = prior - 0.5 * z @ z - np.log(np.diag(factor)).sum()
+        solved = np.linalg.solve(factor.T, z)
+        found[at] = [*(9.0 * house.T @ solved), 37.6 + (0.01 + step**2 * week) @ solved]
+    return means(log_weights, steps, extra, *np.moveaxis(found, -1, 0))
