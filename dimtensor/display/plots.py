@@ -110,7 +110,7 @@ class ModelPlots:
                 shown = without_rows(self._model, post)
                 if len(shown) < len(posterior_of(post).data_vars):
                     options["var_names"] = shown
-            return plot(post, *arguments, **options)
+            return plot(post, *arguments, **_labeled(plot, post, "posterior", options))
 
         return call
 
@@ -144,7 +144,9 @@ class ModelPlots:
             options.setdefault("kind", "ecdf")
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "Deleting a single level", FutureWarning)  # ArviZ's
-            return arviz.plot_ppc_dist(post, **options)
+            return arviz.plot_ppc_dist(
+                post, **_labeled(arviz.plot_ppc_dist, post, "posterior_predictive", options)
+            )
 
     def forecast(
         self,
@@ -157,7 +159,8 @@ class ModelPlots:
     ) -> Any:
         """Plot predictions along a dim as a fan of intervals, with the observations.
 
-        The attributes ``units`` and ``long_name`` of the predictions label the axis.
+        The attributes ``units`` and ``long_name`` of the predictions and of their coords label the
+        axes. Predictions have those of the observations, if these are a DataArray.
 
         Parameters
         ----------
@@ -219,6 +222,27 @@ def _predictions(new: Any) -> xr.Dataset:
     )
 
 
+def _labeled(plot: Any, post: Any, group: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Add ArviZ's labeller of variables that have units, unless there is another one."""
+    children = getattr(post, "children", {})
+    if group not in children or "labeller" not in inspect.signature(plot).parameters:
+        return options
+    drawn = children[group].data_vars
+    names = {
+        str(n): _axis_label(x) for n, x in drawn.items() if {"units", "long_name"} & {*x.attrs}
+    }
+    if not names:
+        return options
+    labels = require("arviz_base.labels", "sampling", "plots of draws")
+    return {"labeller": labels.MapLabeller(var_name_map=names)} | options
+
+
+def _axis_label(x: xr.DataArray) -> str:
+    """Return the name of an array with its units, as xarray writes it on an axis."""
+    units = x.attrs.get("units")
+    return f"{x.attrs.get('long_name', x.name)}{f' [{units}]' if units else ''}"
+
+
 def _along(x: xr.DataArray, dim: Any, seen: xr.DataArray | None) -> str:
     """Return the dim of the horizontal axis.
 
@@ -272,8 +296,6 @@ def _fan(
         axes = axes[:, 0]
     else:
         axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
-    units = x.attrs.get("units")
-    label = f"{x.attrs.get('long_name', x.name)}{f' [{units}]' if units else ''}"
     for place, panel in zip(axes, panels, strict=True):
         part = x.isel(panel)
         _draw(place, part, along, intervals)
@@ -284,8 +306,8 @@ def _fan(
             place.plot(at, shown, ".", color="0.3", label="observed")
         texts = [f"{d} {part[d].item() if d in x.coords else panel[d]}" for d in others]
         place.set_title(", ".join(texts), fontsize="medium")
-        place.set_ylabel(label)
-    axes[-1].set_xlabel(along)
+        place.set_ylabel(_axis_label(x))
+    axes[-1].set_xlabel(_axis_label(x[along]))
     axes[0].legend(frameon=False, fontsize="small")
     return axes if len(axes) > 1 else axes[0]
 

@@ -25,7 +25,7 @@ from dimtensor.tensor.elementwise import where
 from dimtensor.tensor.handle import wrap
 from dimtensor.tensor.inputs import data as make_data
 from dimtensor.tensor.inputs import tensor
-from dimtensor.values.labeled import is_dataarray, is_pandas, labels_of
+from dimtensor.values.labeled import is_dataarray, is_pandas, labels_of, with_attributes
 
 if TYPE_CHECKING:
     import xarray as xr
@@ -119,7 +119,10 @@ def _read(node: Node, value: Any) -> Observation:
     """Read a value; its labels are checked at once if it has any."""
     plain = is_dataarray(value) or is_pandas(value) or hasattr(value, "node")
     found = held(node, value)
-    return Observation(found if not plain or found.numbered else found.labeled(found.values))
+    if not plain or found.numbered:
+        return Observation(found)
+    array = found.labeled(found.values)
+    return Observation(with_attributes(array, value) if is_dataarray(value) else array)
 
 
 def _labels(node: Node, value: Any) -> Observation:

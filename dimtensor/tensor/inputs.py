@@ -14,6 +14,7 @@ from dimtensor.dims import Binding, Dim, Dims, as_dim_tuple, canonical_dims, in_
 from dimtensor.errors import ArgumentError, DimError, DtypeError, InputError, listing, plain_repr
 from dimtensor.graph import Node, make
 from dimtensor.graph.attrs import DataAttrs, InputAttrs
+from dimtensor.graph.beside import Beside
 from dimtensor.graph.dtypes import require_castable, valid_dtype
 from dimtensor.spellings import spelled
 from dimtensor.tensor.handle import labeled_operand, wrap
@@ -39,6 +40,9 @@ from dimtensor.values.labeled import (
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
     from dimtensor.typing import ArrayLike, DtypeLike
+
+# the DataArrays that data were made of, without elements, for their units
+attributes: Beside[Any] = Beside(clear=False)
 
 _UNNAMED = "label"  # name of the dim of the labels of data without a name
 
@@ -257,7 +261,11 @@ def data(
     )
     canonical = sort_dims(order)
     array = array.transpose([order.index(dim) for dim in canonical])
-    return wrap(make("data", (), DataAttrs(name, canonical, array, categories, labels)))
+    node = make("data", (), DataAttrs(name, canonical, array, categories, labels))
+    if is_dataarray(value) and (value.attrs or any(x.attrs for x in value.coords.values())):
+        # without its elements, which would be kept alive
+        attributes.set(node, value.isel({dim: slice(0) for dim in value.dims}).copy())
+    return wrap(node)
 
 
 def require_dim(categories: Any) -> None:

@@ -25,8 +25,10 @@ from dimtensor.graph.beside import Beside
 from dimtensor.graph.dtypes import is_integer
 from dimtensor.graph.walk import LEAF_KINDS
 from dimtensor.tensor.handle import TensorHandle, wrap
+from dimtensor.tensor.inputs import attributes
 from dimtensor.traversal import reached
 from dimtensor.values.data import bind_data, title_of
+from dimtensor.values.labeled import with_attributes
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,7 +81,8 @@ class ValuesMixin(TensorHandle):
         Returns
         -------
         DataArrayPlotAccessor
-            Calling it makes the plot that suits the number of dims.
+            Calling it makes the plot that suits the number of dims. The axes of data have the
+            units of the DataArray that they were made of.
 
         Raises
         ------
@@ -97,7 +100,9 @@ class ValuesMixin(TensorHandle):
         ([1.0, 3.0, 2.0], 'day', 'rain')
         """
         check_installed("matplotlib", "viz", "x.plot")
-        return _computed(self.node, "a plot").rename(self.node.name).plot
+        found, like = _computed(self.node, "a plot"), attributes.get(self.node)
+        found = found if like is None else with_attributes(found, like)
+        return found.rename(self.node.name).plot
 
     @overload
     def item(self) -> float: ...

@@ -214,6 +214,18 @@ def with_row_numbers(array: Any, axes: Collection[str]) -> Any:
     return Labeled(known.values, known.names, labels, known.levels)
 
 
+def with_attributes(array: Any, like: Any) -> Any:
+    """Give a DataArray the attributes of another and of its coords, such as units."""
+    labels = {
+        dim: array[dim].assign_attrs(like[dim].attrs)
+        for dim in array.dims
+        if dim in array.coords and dim in like.coords and like[dim].attrs
+        if array.indexes[dim].nlevels == 1
+    }
+    array = array.assign_coords(labels) if labels else array
+    return array.assign_attrs(like.attrs) if like.attrs else array
+
+
 def labels_of_rows(index: Any, dim: Dim) -> Coords:
     """Return the labels of an index; a default index gives row numbers to an unlabeled dim."""
     plain = type(index).__name__ == "RangeIndex" and index.name is None

@@ -37,6 +37,15 @@ def test_data_and_what_is_computed_from_them_are_plotted_with_their_labels():
     assert [each.get_ydata().tolist() for each in lines] == [[0, 1, 2], [0, 2, 4]]
 
 
+def test_data_have_the_units_of_their_array():
+    coords = {"t": ("t", [10, 20, 30], {"units": "s"})}
+    found = xr.DataArray([1.0, 2.0, 4.0], dims="t", coords=coords, name="depth")
+    found.attrs["units"] = "m"
+    (line,) = dt.data(found, dims=T).plot()
+    assert (line.axes.get_xlabel(), line.axes.get_ylabel()) == ("t [s]", "depth [m]")
+    assert line.get_ydata().tolist() == [1.0, 2.0, 4.0]
+
+
 def test_what_has_no_values_has_no_plot():
     with pytest.raises(
         dt.GraphError, match=r"depends on input 'y', and has no plot before it is computed"
@@ -247,3 +256,42 @@ def test_forecasts_that_cannot_be_drawn():
     many = dt.Dim("many", coords=range(17))
     with pytest.raises(dt.OptionError, match="a forecast of 17 panels is not drawn"):
         series(T, many).plot.forecast(predictions(many, T), dim="t")
+
+
+def measured():
+    """A model of measurements with units, and draws from its posterior."""
+    time = ("t", [10, 20, 30], {"units": "s", "long_name": "time"})
+    seen = xr.DataArray([1.0, np.nan, 3.0], dims="t", coords={"t": time}, attrs={"units": "m"})
+    y = dt.rv("y", dist.Normal(dt.rv("mu", dist.Normal(0.0, 1.0)), 1.0), dims=T)
+    fit = dt.Model(y, backend="python").observe({y: seen}, missing="drop")
+    return fit, fit.laplace(50, seed=1)
+
+
+def test_units_of_observations_are_those_of_predictions_and_their_axes():
+    fit, post = measured()
+    assert fit.observed["y"].attrs == {"units": "m"}
+    assert post["observed_data"]["y"].attrs == {"units": "m"}
+    longer = dt.Dim("t", coords=[10, 20, 30, 40])
+    new = fit.predict(post, dims={T: longer}, seed=1)
+    assert new["predictions"]["y"].attrs == {"units": "m"}
+    place = fit.plot.forecast(new)
+    assert (place.get_xlabel(), place.get_ylabel()) == ("time [s]", "y [m]")
+
+
+def test_units_are_in_the_labels_of_arviz(monkeypatch):
+    arviz = pytest.importorskip("arviz")
+    fit, post = measured()
+    asked = []
+    monkeypatch.setattr(
+        arviz, "plot_ppc_dist", lambda post, var_names, labeller=None: asked.append(labeller)
+    )
+    monkeypatch.setattr(arviz, "plot_forest", lambda post, labeller=None: asked.append(labeller))
+    fit.plot.ppc(post, seed=1)
+    fit.plot.forest(post)
+    post["posterior"]["mu"].attrs = {"units": "kg", "long_name": "mean"}
+    fit.plot.forest(post)
+    fit.plot.forest(post, labeller="mine")
+    assert asked[0].var_name_to_str("y") == "y [m]"
+    assert asked[1] is None
+    assert asked[2].var_name_to_str("mu") == "mean [kg]"
+    assert asked[3] == "mine"

@@ -23,6 +23,7 @@ from dimtensor.random.seeds import checked_seed, required_seed, seed_for
 from dimtensor.tensor.handle import TensorHandle
 from dimtensor.values.data import as_mapping
 from dimtensor.values.datasets import values_from
+from dimtensor.values.labeled import with_attributes
 from dimtensor.values.ports import LengthPort
 
 if TYPE_CHECKING:
@@ -148,6 +149,8 @@ def _predicted(
                 }  # fmt: skip
     draws = with_missing(fit, draws, targets, prefixes)
     found = draw_variables(spec, targets, draws, seed, lengths, wider, prefixes, backend)
+    known = fit.observed.in_memory
+    found = {n: with_attributes(x, known[n]) if n in known else x for n, x in found.items()}
     sizes = {dim: draws.sizes[dim] for dim in ("chain", "draw") if dim in draws.sizes}
     groups = known_groups(spec)
     if new:
