@@ -21,10 +21,12 @@ addresses = tomllib.loads(_pyproject.read_text(encoding="utf-8"))["project"].get
 extensions = [
     "generated",  # docs/_ext: the op table and the API reference
     "executed",  # docs/_ext: Python blocks are cells
+    "pictured",  # docs/_ext: thumbnails, descriptions of pictures, notebooks
     "myst_nb",
     "sphinx_copybutton",
     "sphinx_design",
     "sphinx.ext.autodoc",
+    "sphinx.ext.intersphinx",
     "sphinx.ext.mathjax",
     "sphinx.ext.napoleon",
 ]
@@ -43,10 +45,24 @@ nb_execution_raise_on_error = True
 nb_execution_timeout = 600
 nb_merge_streams = True
 nb_output_stderr = "remove-warn"
+nb_code_prompt_show, nb_code_prompt_hide = "Show the code", "Hide the code"
 # IPython's lexer of tracebacks knows no "…"
 suppress_warnings = ["misc.highlighting_failure"]
 copybutton_prompt_text = r">>> |\.\.\. |\$ "
 copybutton_prompt_is_regexp = True
+
+# Without network the empty inventory is taken: names are shown without links, and nothing fails.
+intersphinx_mapping = {
+    name: (f"https://{address}/", (None, "_ext/offline.inv"))
+    for name, address in {
+        "python": "docs.python.org/3",
+        "numpy": "numpy.org/doc/stable",
+        "xarray": "docs.xarray.dev/en/stable",
+        "pymc": "www.pymc.io/projects/docs/en/stable",
+        "arviz": "python.arviz.org/en/stable",
+    }.items()
+}
+intersphinx_timeout = 10
 
 napoleon_google_docstring = False
 napoleon_use_rtype = False
@@ -57,6 +73,7 @@ toc_object_entries_show_parents = "hide"
 html_theme = "furo"
 html_static_path = ["_static"]
 html_css_files = ["docs.css"]
+html_js_files = ["docs.js"]
 html_title = f"dimtensor {release}"
 html_theme_options = {"top_of_page_buttons": []}
 if "Documentation" in addresses:

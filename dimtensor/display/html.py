@@ -88,7 +88,8 @@ def _section(section: Section) -> str:
 
 def table(rows: Iterable[Sequence[str | Html]], header: Sequence[str] = ()) -> Html:
     """Write a table."""
-    head = "".join(f"<th>{escape(cell)}</th>" for cell in header)
+    # an empty corner heads nothing
+    head = "".join(f"<th>{escape(cell)}</th>" if cell else "<td></td>" for cell in header)
     body = "".join(
         "<tr>" + "".join(f"<td>{_text(cell)}</td>" for cell in row) + "</tr>" for row in rows
     )

@@ -39,31 +39,36 @@ os.symlink({examples!r}, "examples")
 xarray.set_options(display_style="text")
 warnings.filterwarnings("ignore", "IProgress not found")
 """
-_BLOCK = re.compile(
+BLOCK = re.compile(
     r"^(?P<fence>`{3,})python(?P<info>[^\n]*)\n(?P<code>.*?)^(?P=fence)[ \t]*$", re.M | re.S
 )
 # what the tests check of the block before it
-_CHECK = re.compile(r"^<!-- check\s.*?\s-->\n", re.M | re.S)
+CHECK = re.compile(r"^<!-- check\s.*?\s-->\n", re.M | re.S)
 _TAGS = {"raises": "raises-exception", "hidden": "remove-cell", "folded": "hide-input"}
 
 
 def cells(text: str, setup: str) -> str:
     """A page with cells in place of its blocks; one without blocks stays as it is."""
-    if not any(_runs(block) for block in _BLOCK.finditer(text)):
+    if not any(runs(block) for block in BLOCK.finditer(text)):
         return text
-    text = _BLOCK.sub(lambda block: _cell(block) if _runs(block) else block[0], text)
-    text = _CHECK.sub("", text)
+    text = BLOCK.sub(lambda block: _cell(block) if runs(block) else block[0], text)
+    text = CHECK.sub("", text)
     title, rest = text.split("\n", 1) if text.startswith("# ") else ("", text)
     return f"{HEAD}{title}\n\n{_fenced('```', setup, ['remove-cell'])}\n{rest}"
 
 
-def _runs(block: re.Match[str]) -> bool:
+def runs(block: re.Match[str]) -> bool:
+    """Return whether a block is executed."""
     return not block["code"].startswith(NOT_RUN)
 
 
+def tags_of(block: re.Match[str]) -> list[str]:
+    """Return the tags of the cell of a block."""
+    return [_TAGS[word.split("=")[0]] for word in block["info"].split()]
+
+
 def _cell(block: re.Match[str]) -> str:
-    tags = [_TAGS[word.split("=")[0]] for word in block["info"].split()]
-    return _fenced(block["fence"], block["code"], tags)
+    return _fenced(block["fence"], block["code"], tags_of(block))
 
 
 def _fenced(fence: str, code: str, tags: list[str]) -> str:

@@ -117,9 +117,9 @@ def rules() -> str:
     import dimtensor.plugins.saturation  # noqa: F401
     from dimtensor.plugins.saturation.rules.rule import RULES
 
-    lines = ["| rule | why both sides are the same | |", "| --- | --- | --- |"]
+    lines = ["| Rule | Why both sides are the same | Use |", "| --- | --- | --- |"]
     for rule in RULES:
-        lines.append(f"| {rule.name} | {rule.reason} | {'' if rule.exact else 'asked for'} |")
+        lines.append(f"| {rule.name} | {rule.reason} | {'always' if rule.exact else 'asked for'} |")
     return "\n".join(lines)
 
 

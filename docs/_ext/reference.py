@@ -184,7 +184,7 @@ def _order(entry: Entry) -> str:
 
 
 def _table(part: list[Entry]) -> list[str]:
-    lines = ["| | |", "|---|---|"]
+    lines = ["| Name | Summary |", "|---|---|"]
     for entry in sorted(part, key=_order):
         shown = entry.path.rsplit(".", 1)[-1]
         lines.append(f"| {{py:obj}}`{shown} <dimtensor.{entry.path}>` | {summary(entry.value)} |")
