@@ -223,7 +223,7 @@ def _predictions(new: Any) -> xr.Dataset:
 
 
 def _labeled(plot: Any, post: Any, group: str, options: dict[str, Any]) -> dict[str, Any]:
-    """Add ArviZ's labeller of variables that have units, unless there is another one."""
+    """Add labels with units to the options of ArviZ's plots, unless they have others."""
     children = getattr(post, "children", {})
     if group not in children or "labeller" not in inspect.signature(plot).parameters:
         return options
