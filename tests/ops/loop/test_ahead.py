@@ -127,7 +127,28 @@ def _jax_counted(a, y):
     return jax.lax.scan(step, (0.0, 0), y)[1].sum()
 
 
+def _started(a, c, y):
+    """The start is made of the parameters of the steps, which read others made of them, too."""
+
+    def step(state, e):
+        mean, variance = state
+        gain = variance / (variance + c**2)
+        return (mean + gain * (e - mean), variance * (1.0 - gain) + a**2), (mean - e) ** 2
+
+    return dt.scan(step, (a * c, a + c), y, dim=time)[1].sum()
+
+
+def _jax_started(a, c, y):
+    def step(state, e):
+        mean, variance = state
+        gain = variance / (variance + c**2)
+        return (mean + gain * (e - mean), variance * (1.0 - gain) + a**2), (mean - e) ** 2
+
+    return jax.lax.scan(step, (a * c, a + c), y)[1].sum()
+
+
 CASES = {
+    "started": Case(_started, _jax_started, (0.3, 0.8)),
     "garch": Case(_garch, _jax_garch, (0.2, 0.3, 0.5, 0.1)),
     "two states": Case(_damped, _jax_damped, (0.3, 0.2, 0.7)),
     "last": Case(_last, _jax_last, (0.8, 0.3)),
@@ -230,6 +251,32 @@ def test_more_than_eight_tangents_go_back(n, loops):
     f = _polynomial(n)
     f(*np.full(n, 0.5), np.ones(3))
     assert _loops(f) == loops
+
+
+def test_tangents_are_by_the_parameters_where_these_are_fewer():
+    a, b, y = dt.scalar("a"), dt.scalar("b"), dt.tensor("y", dims=time)
+    numbers = [a ** (k + 1) + b for k in range(9)]
+
+    def step(x, e):
+        for p in numbers:
+            x = x * p + 0.1 * e
+        return x
+
+    loss = dt.cumulate(step, 0.5, y, dim=time).sum()
+    f = dt.function([a, b, y], dt.grad(loss, [a, b]), backend="numba")
+
+    def oracle(a, b):
+        x, total = 0.5, 0.0
+        for e in (1.0, -2.0, 0.5):
+            for k in range(9):
+                x = x * (a ** (k + 1) + b) + 0.1 * e
+            total = total + x
+        return total
+
+    wanted = jax.grad(oracle, (0, 1))(0.6, 0.2)
+    found = f(0.6, 0.2, np.array([1.0, -2.0, 0.5]))
+    np.testing.assert_allclose([float(v) for v in found], wanted, rtol=1e-10)
+    assert _loops(f) == 1
 
 
 def test_shocks_of_each_step_go_back():

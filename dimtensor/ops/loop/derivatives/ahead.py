@@ -79,15 +79,24 @@ def pull_ahead(
         or not _is_of_numbers(op)
     ):
         return None
-    numbers = _numbers_before(node, depends, asked)
-    if numbers is None or len(numbers) > most_tangents:
+    near = _numbers_before(node, depends, asked)
+    if near is None:
         return None
     ends = {at: flow for at, flow in enumerate(flows) if flow is not None}
-    fresh = [v.type() for v in numbers]
-    inputs = replaced(node.inputs, dict(zip(numbers, fresh, strict=True)))
-    ones = [pt.constant(np.ones((), dtype=v.type.dtype)) for v in numbers]
-    directions = [push(inputs, [x], [one]) for x, one in zip(fresh, ones, strict=True)]
-    moved = _moved(op, inputs, directions, list(ends), most_tangents)
+    # starts of states and what a step captures may be functions of the same parameters; tangents
+    # by a start would become subnormal numbers, too, with which processors are slow
+    far = _first_numbers(near, depends, asked)
+    choices = [
+        _Directions.by(node.inputs, numbers)
+        for numbers in ([near, far] if len(far) < len(near) else [near])
+        if len(numbers) <= most_tangents
+    ]
+    if not choices:
+        return None
+    live = [_live(op, choice, list(ends)) for choice in choices]
+    at = min(range(len(choices)), key=lambda at: sum(map(len, live[at])))
+    numbers, fresh, inputs, directions = choices[at]
+    moved = _moved(op, inputs, directions, live[at], list(ends), most_tangents)
     if moved is None:
         return None
     back = dict(zip(fresh, numbers, strict=True))
@@ -100,6 +109,24 @@ def pull_ahead(
             (value,) = pull(products, [ends[at] for at in tangents], [scale])
             found.append((number, Flow(value, None, SPARSE)))
     return found
+
+
+class _Directions(NamedTuple):
+    """Numbers, variables in their places, a loop's inputs as functions of these, and tangents."""
+
+    numbers: list[Variable]
+    fresh: list[Variable]
+    inputs: list[Variable]
+    tangents: list[Tangents]
+
+    @classmethod
+    def by(cls, inputs: Sequence[Variable], numbers: list[Variable]) -> _Directions:
+        """Derive a loop's inputs by each of some numbers."""
+        fresh = [v.type() for v in numbers]
+        moved = replaced(inputs, dict(zip(numbers, fresh, strict=True)))
+        ones = [pt.constant(np.ones((), dtype=v.type.dtype)) for v in numbers]
+        tangents = [push(moved, [x], [one]) for x, one in zip(fresh, ones, strict=True)]
+        return cls(numbers, fresh, moved, tangents)
 
 
 def _is_of_numbers(op: Scan) -> bool:
@@ -128,20 +155,34 @@ def _numbers_before(
     return list(found)
 
 
+def _first_numbers(
+    numbers: Collection[Variable], depends: Collection[Variable], asked: Collection[Variable]
+) -> list[Variable]:
+    """Return the scalars from which scalars are computed by elementwise operations."""
+    found: dict[Variable, None] = {}
+    stack, seen = list(numbers), set(numbers)
+    while stack:
+        v = stack.pop()
+        if v in asked or v.owner is None or not isinstance(v.owner.op, Elemwise):
+            found[v] = None
+            continue
+        more = [x for x in v.owner.inputs if x in depends and x not in seen]
+        seen.update(more)
+        stack += more
+    return list(found)
+
+
 def _moved(
     op: Scan,
     inputs: Sequence[Variable],
     directions: Sequence[Tangents],
+    live: Sequence[list[int]],
     ends: Sequence[int],
     most_tangents: int,
 ) -> list[dict[int, Variable]] | None:
     """Compute tangents of outputs in several directions by one loop, None if too many."""
     n = op.n_states
     given, moved = op.split_inputs(inputs), [op.split_inputs(by) for by in directions]
-    needed = states_that_reach(
-        op, [i in ends for i in range(n)], [n + k in ends for k in range(op.n_traces)]
-    )
-    live = [_live_states(op, by, needed) for by in moved]
     pattern = body_pattern(op)
     products = sum(pattern[j][i] for here in live for i in here for j in here)
     if sum(map(len, live)) > most_tangents or products > TANGENT_PRODUCTS:
@@ -256,6 +297,15 @@ class _Step(NamedTuple):
             body[n + len(following) :],
             captured=given.captured,
         )
+
+
+def _live(op: Scan, choice: _Directions, ends: Sequence[int]) -> list[list[int]]:
+    """Return the states that need a tangent in each direction."""
+    n = op.n_states
+    needed = states_that_reach(
+        op, [i in ends for i in range(n)], [n + k in ends for k in range(op.n_traces)]
+    )
+    return [_live_states(op, op.split_inputs(by), needed) for by in choice.tangents]
 
 
 def _live_states(op: Scan, by: Any, needed: list[bool]) -> list[int]:
