@@ -132,6 +132,11 @@ STATEMENTS_PER_SCATTERED = 64
 # LLVM sees all of them at once. LLVM unrolls loops of known lengths: they do not count
 # (`hierarchical_gp`).
 OUTLINED_LOOPS = 20
+# Statements of a vectorized body over a few positions beyond which it is cut into loops of so many:
+# LLVM takes the square of a vectorized body. Loops of 500, which leave 250 values, are not
+# vectorized (chains of 600 to 3,000 operations, compile-time.md).
+FISSION_STATEMENTS = 2_000
+FISSIONED_STATEMENTS = 200
 # Statements of a vectorized body beyond which it is scalar code, cut into functions: LLVM takes the
 # square of a vectorized body, two minutes for this many, and scalar code runs seven times longer
 # (compile-time.md).

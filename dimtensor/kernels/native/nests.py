@@ -18,7 +18,7 @@ from dimtensor.kernels.ir.walk import expressions_in, parts_of, statements_in, s
 from dimtensor.kernels.native.builder import Builder, Module
 from dimtensor.kernels.native.expressions import ExpressionWriter
 from dimtensor.kernels.native.values import Array, Scalar, Value
-from dimtensor.tuning import OUTLINED_LOOPS
+from dimtensor.tuning import FISSIONED_STATEMENTS, OUTLINED_LOOPS
 
 if TYPE_CHECKING:
     from dimtensor.kernels.native.translate import Translator
@@ -40,8 +40,11 @@ class Nests:
         self.texts: list[str] = []
         self._names: dict[Hashable, str] = {}
         self._found: dict[int, _Nest] = {}  # by the identity of statements
+        long = [each for each in body if _is_long(each)]
+        if len(long) > 1:
+            self._found = {id(each): _Nest(each) for each in long}
         if len(_open_loops(statements_in(body))) >= OUTLINED_LOOPS:
-            self._found = {id(each): _Nest(each) for each in body if _is_movable(each)}
+            self._found |= {id(each): _Nest(each) for each in body if _is_movable(each)}
 
     def write(self, w: ExpressionWriter, node: ir.Statement) -> bool:
         """Write a call in the place of a statement, if it may stand apart."""
@@ -220,6 +223,16 @@ def _open_loops(statements: Iterable[ir.Statement]) -> list[ir.For]:
     """Loops whose number of rounds is not known."""
     loops = (each for each in statements if isinstance(each, ir.For))
     return [each for each in loops if not isinstance(each.stop, ir.Const)]
+
+
+def _is_long(node: ir.Statement) -> bool:
+    """Return whether a statement is a vectorized loop with a long body."""
+    return (
+        isinstance(node, ir.For)
+        and node.is_wide
+        and len(node.body) >= FISSIONED_STATEMENTS
+        and all(isinstance(each, _INSIDE) for each in node.body)
+    )
 
 
 def _is_movable(node: ir.Statement) -> bool:

@@ -13,6 +13,7 @@ from dimtensor.kernels.ir.nodes import Expression, Function, Statement
 from dimtensor.kernels.passes import strip_mining
 from dimtensor.kernels.passes.array_reuse import with_arrays_reused
 from dimtensor.kernels.passes.logarithm_sums import in_products
+from dimtensor.kernels.passes.loop_fission import fissioned
 from dimtensor.kernels.passes.outer_fusion import fused
 from dimtensor.kernels.passes.strips_of_steps import in_strips
 from dimtensor.kernels.passes.totals import in_blocks
@@ -47,6 +48,7 @@ PASSES = (
     Pass("logarithm_sums", in_products),
     Pass("strips_of_steps", in_strips),
     Pass("unswitching", unswitched),
+    Pass("loop_fission", fissioned),
     Pass("array_reuse", with_arrays_reused),
 )
 

@@ -11,6 +11,7 @@ import pytensor.tensor as pt
 import pytest
 
 from dimtensor.compile.caching.cache import key_of
+from dimtensor.kernels.ir.make import known
 from dimtensor.kernels.ir.nodes import Carry, For
 from dimtensor.kernels.ir.python import printed
 from dimtensor.kernels.ir.verify import verify
@@ -23,10 +24,12 @@ NAMES = [each.name for each in PASSES]
 AFTER = {"logarithm_sums": ("totals",)}
 # passes that add up the terms of sums in another order
 REORDERING = ("totals", "logarithm_sums", "strips_of_steps")
-KINDS = ["scan", "elements", "sum", "rows", "calls", "table", "segments"]
-SHARES = [0.25, 0.2, 0.2, 0.1, 0.15, 0.1, 0.0]
+KINDS = ["scan", "elements", "sum", "rows", "calls", "table", "segments", "short"]
+SHARES = [0.25, 0.2, 0.2, 0.1, 0.15, 0.1, 0.0, 0.0]
 # a pass that matches loops over segments
-SEGMENTS = [0.1, 0.1, 0.1, 0.0, 0.0, 0.0, 0.7]
+SEGMENTS = [0.1, 0.1, 0.1, 0.0, 0.0, 0.0, 0.7, 0.0]
+# a pass that matches vectorized loops over a few positions
+SHORT = [0.1, 0.1, 0.1, 0.0, 0.0, 0.0, 0.0, 0.7]
 ARGUMENTS = [("float64", 1), ("float64", 1), ("bool", 0)]
 
 
@@ -53,7 +56,7 @@ def program(rng, shares=SHARES):
         if kind == "sum":
             lines += ["for i in range(n):", f"    total += {expression(rng, names)}"]
             continue
-        new = "zeros" if kind in ("rows", "table", "segments") else "empty"
+        new = "zeros" if kind in ("rows", "table", "segments", "short") else "empty"
         lines.append(f"v{at} = np.{new}((n,), dtype=np.float64)")
         if kind == "rows":
             rows, columns = rng.permutation(["7", "n"])
@@ -77,6 +80,12 @@ def program(rng, shares=SHARES):
             lines += [f"        v{at}[i] = u{at}", f"        r{at} += u{at}"]
             lines.append(f"    w{at}[p] = r{at}")
             of_segments = [f"w{at}[p]"]
+        elif kind == "short":
+            lines += ["for i in range(7):", f"    a{at} = {expression(rng, names)}"]
+            lines += [f"    m{at} = 0.5", f"    m{at} += a{at}"]
+            lines.append(f"    b{at} = {expression(rng, [f'a{at}', *names[:1]])}")
+            lines += [f"    d{at} = b{at} > a{at}", f"    m{at} += b{at}"]
+            lines += [f"    v{at}[i] = (m{at} if d{at} else a{at})", f"    total += m{at}"]
         elif kind == "table":
             lines += ["for i in range(7):", "    for k in range(n):"]
             lines.append(f"        v{at}[k] += {expression(rng, ['x[i]', 'y[k]'])}")
@@ -106,6 +115,15 @@ def with_scans(function):
     return function.replace(body=tuple(map(marked, function.body)))
 
 
+def with_wide_loops(function):
+    """The loops over seven positions, marked as long ones are."""
+    body = [
+        each.replace(is_wide=True) if isinstance(each, For) and known(each.stop) == 7 else each
+        for each in function.body
+    ]
+    return function.replace(body=tuple(body))
+
+
 def run(function, arrays):
     namespace = {"np": np, "math": math, "g": np.tanh}
     exec(printed(function), namespace)
@@ -123,11 +141,15 @@ def test_random_kernels(name, monkeypatch):
     monkeypatch.setattr("dimtensor.kernels.passes.array_reuse.REUSED_ARRAY_ELEMENTS", 0)
     if name == "vector_hints":
         monkeypatch.setattr("dimtensor.kernels.passes.lines.VECTORIZED_OPERATIONS", 3)
+    monkeypatch.setattr("dimtensor.kernels.passes.loop_fission.FISSION_STATEMENTS", 4)
+    monkeypatch.setattr("dimtensor.kernels.passes.loop_fission.FISSIONED_STATEMENTS", 2)
     changed = 0
     for seed in range(24):
         rng = np.random.default_rng(seed)
-        shares = SEGMENTS if name == "outer_fusion" else SHARES
+        shares = {"outer_fusion": SEGMENTS, "loop_fission": SHORT}.get(name, SHARES)
         before = with_scans(parsed(program(rng, shares), ARGUMENTS, {"g": "float64"}))
+        if name == "loop_fission":
+            before = with_wide_loops(before)
         numbers = count()
         forms = []
         for more in ([], [name]):
