@@ -42,13 +42,13 @@ CONSTANTS = {
     "kernels/native/parts.py": {"_CELL"},
     "kernels/native/teams/team_code.py": {
         "_DONE", "_SLEEPERS", "_STOPPED", "_WAITS", "_COUNT", "_CALLS", "_FAILED", "_MUTEX",
-        "_BEGUN", "_ENDED", "SIZE",
+        "_PATIENCE", "_BEGUN", "_ENDED", "SIZE",
     },
     "kernels/native/values.py": {"OUT_OF_MEMORY", "INTERRUPTED", "FIRST_ERROR"},
     "kernels/native/wrapper.py": {
-        "_DATA", "_NDIM", "_SHAPE", "_DESCR", "_FLAGS", "_BYTE_ORDER", "_TYPE_NUMBER", "_SIZE",
-        "_ITEMS", "_CONTIGUOUS_ALIGNED", "_OWN_DATA", "_NEW_FLAGS", "_METH_FASTCALL",
-        "_PYARRAY_TYPE", "_PYARRAY_NEW", "_ANY",
+        "ARRAY_DATA", "ARRAY_NDIM", "ARRAY_SHAPE", "ARRAY_DESCR", "ARRAY_FLAGS",
+        "DESCR_BYTE_ORDER", "DESCR_NUMBER", "_SIZE", "TUPLE_ITEMS", "CONTIGUOUS_ALIGNED",
+        "_OWN_DATA", "_NEW_FLAGS", "_METH_FASTCALL", "_PYARRAY_TYPE", "_PYARRAY_NEW", "_ANY",
     },
     "kernels/passes/logarithm_products.py": {"_LEAST", "_MOST"},
     "ops/derivatives/matrix_functions.py": {"_TERMS"},
