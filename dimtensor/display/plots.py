@@ -6,7 +6,7 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from dimtensor.errors import (
 from dimtensor.extras import require
 from dimtensor.model.inference.results import LEADING, extended, posterior_of
 from dimtensor.model.variables import name_of
+from dimtensor.spellings import spelled_methods
 from dimtensor.tensor.handle import TensorHandle
 from dimtensor.values.labeled import is_dataarray
 
@@ -65,6 +66,7 @@ def names_of(model: Model, asked: Any) -> list[str]:
     return [name_of(name, known, "variable") for name in each]
 
 
+@spelled_methods
 class ModelPlots:
     """ArviZ's functions ``plot_...`` as methods without the prefix, which accept random variables.
 
@@ -85,6 +87,9 @@ class ModelPlots:
     def __repr__(self) -> str:
         return f"<plots of ArviZ for draws of {', '.join(self._model.variables)}>"
 
+    def __call__(self, *_: Any, **_options: Any) -> NoReturn:
+        raise ArgumentError("plots of a model are methods", hint="fit.plot.trace(post)")
+
     def __dir__(self) -> list[str]:
         found = dir(require("arviz", "sampling", "plots of draws"))
         return [*_OWN, *(x.removeprefix(_PREFIX) for x in found if x.startswith(_PREFIX))]
@@ -101,7 +106,9 @@ class ModelPlots:
         names_alone = known is not None and known.kind is inspect.Parameter.KEYWORD_ONLY
 
         @functools.wraps(plot)
-        def call(post: Any, *arguments: Any, var_names: Any = None, **options: Any) -> Any:
+        def call(post: Any = None, *arguments: Any, var_names: Any = None, **options: Any) -> Any:
+            if post is None:
+                raise ArgumentError(f"{name} plots draws", hint=f"fit.plot.{name}(post)")
             if arguments and names_alone and var_names is None:
                 var_names, arguments = arguments[0], arguments[1:]  # as summary has it
             if var_names is not None:

@@ -15,7 +15,7 @@ import numpy as np
 from dimtensor.arrays import check_whole
 from dimtensor.backends.jax.devices import fetch
 from dimtensor.compile.devices.mesh import CHAIN, Placement
-from dimtensor.errors import ArgumentError, OptionError, did_you_mean
+from dimtensor.errors import ArgumentError, OptionError
 from dimtensor.extras import require
 from dimtensor.interop.watching import watch
 from dimtensor.model.functions import ON_DEVICES
@@ -23,6 +23,7 @@ from dimtensor.model.inference.raised import REFUSED, computation_error
 from dimtensor.model.inference.runs import Draws, Run
 from dimtensor.model.inference.samplers import SamplerSettings
 from dimtensor.model.inference.starts import are_finite, check_moved, no_start, starting_points
+from dimtensor.spellings import guessed
 
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
@@ -191,7 +192,7 @@ def read_options(options: Mapping[str, Any], sampler: str, own: Sequence[str]) -
     """
     for name in options:
         if name not in Options._fields:
-            guess = did_you_mean(name, [*own, *Options._fields])
+            guess = guessed(name, [*own, *Options._fields])
             raise ArgumentError(
                 f"sample has no option {name!r}{guess}",
                 [("options", ", ".join(own)), (f"of {sampler}", ", ".join(Options._fields))],

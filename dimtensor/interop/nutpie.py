@@ -34,6 +34,7 @@ from dimtensor.model.inference.raised import computation_error, named_gradient
 from dimtensor.model.inference.runs import PARTIAL, Draws, Run, statistics_of
 from dimtensor.model.inference.samplers import SamplerSettings
 from dimtensor.model.inference.starts import check_moved, no_start, starting_points
+from dimtensor.spellings import guessed
 
 if TYPE_CHECKING:
     from dimtensor.model.logdensity import LogDensity
@@ -315,6 +316,9 @@ def check_options(options: Mapping[str, Any], own: Sequence[str]) -> None:
     if adaptation not in _ADAPTATIONS:
         guess = did_you_mean(adaptation, list(_ADAPTATIONS))
         raise OptionError(f"sample: there is no adaptation {adaptation!r}{guess}")
+    accept = options.get("target_accept", 0.5)
+    if not isinstance(accept, (int, float, np.floating)) or not 0.0 < accept < 1.0:
+        raise OptionError(f"sample: target_accept is between 0 and 1, not {accept!r}")
     settings, names = _settings(_ADAPTATIONS[adaptation])
     for name, value in options.items():
         if name in known or settings is None:
@@ -322,7 +326,7 @@ def check_options(options: Mapping[str, Any], own: Sequence[str]) -> None:
         try:
             settings.update({name: value})
         except AttributeError:
-            guess = did_you_mean(name, [*own, *known, *names])
+            guess = guessed(name, [*own, *known, *names])
             raise ArgumentError(
                 f"sample has no option {name!r}{guess}",
                 [("options", ", ".join(own)), ("of nutpie", "target_accept, maxdepth, …")],

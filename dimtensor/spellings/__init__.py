@@ -3,6 +3,7 @@
 Errors of unknown attributes and arguments suggest the name here; ``docs/from-pymc.md`` lists them.
 """
 
+from dimtensor.spellings.arguments import guessed as guessed
 from dimtensor.spellings.arguments import spelled as spelled
 from dimtensor.spellings.arguments import spelled_methods as spelled_methods
 from dimtensor.spellings.attributes import as_variable as as_variable

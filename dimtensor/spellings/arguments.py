@@ -48,6 +48,12 @@ def spelled[F: Callable[..., Any]](where: str) -> Callable[[F], F]:
     return wrapped
 
 
+def guessed(option: str, known: Sequence[str]) -> str:
+    """Return `` (did you mean 'x'?)`` for the name of an option in other libraries, or alike."""
+    meant = next((name for name in ARGUMENTS.get(option, ()) if name in known), None)
+    return did_you_mean(option, known) if meant is None else f" (did you mean {meant!r}?)"
+
+
 def spelled_methods[C: type](cls: C) -> C:
     """Apply `spelled` to all public methods of a class and of its bases."""
     for each in cls.__mro__[:-1]:

@@ -209,9 +209,21 @@ TABLE = (
     ),
     Spelling(
         "model",
-        "plot_trace fit",
+        "fit",
         "",
         "`post = fit.sample()`, of `fit = model.observe({y: values})`",
+    ),
+    Spelling(
+        "model",
+        "plot_trace plot_forest plot_rank plot_ppc plot_posterior",
+        "",
+        "`fit.plot` has ArviZ's plots: fit.plot.trace(post)",
+    ),
+    Spelling(
+        "model",
+        "loo waic compare",
+        "",
+        "`fit.log_likelihood(post)` adds what ArviZ's loo and compare read",
     ),
     Spelling(
         "model",
@@ -333,7 +345,9 @@ TABLE = (
 ARGUMENTS = {
     "labels": ("coords",), "values": ("coords",), "size": ("length",),
     "random_seed": ("seed",), "random_state": ("seed",),
-    "samples": ("draws", "n"), "num_samples": ("draws", "n"), "draws": ("n",),
+    "samples": ("draws", "n"), "num_samples": ("draws", "n"), "draws": ("n",), "iter": ("draws",),
+    "warmup": ("tune",), "num_warmup": ("tune",),
+    "n_chains": ("chains",), "num_chains": ("chains",),
     "start": ("initial",), "initvals": ("initial",), "initval": ("initial",),
     "trace": ("post",), "idata": ("post",), "var_names": ("names",),
     "prior": ("priors",), "comp_dists": ("parts",), "w": ("weights",), "sd_dist": ("sd",),

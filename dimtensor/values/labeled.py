@@ -319,6 +319,12 @@ def _from_frame(value: Any, dims: Dims, source: str) -> Labeled:
         chosen = orders[0][1]
         labels = {own[d]: labels_of_rows(x, d) for d, x in zip(chosen, axes, strict=True)}
         return Labeled(value.to_numpy(), tuple(labels), labels)
+    if len(dims) == 1 and len(axes[1]):
+        raise InputError(
+            f"{source}: a table has two axes, the tensor has dims {names_of(dims)}",
+            [("columns", listing(axes[1]))],
+            f"one column is a Series: df[{axes[1][0]!r}]",
+        )
     index, columns = map(own.get, dims) if len(dims) == 2 else ("row", "column")
     raise InputError(
         f"{source}: the axes of a DataFrame are told apart by the names of its index and "

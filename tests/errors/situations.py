@@ -2941,3 +2941,20 @@ def model_of_a_table():
     rate = dt.tensor("rate", dims=AGE)
     y = dt.rv("y", dist.Normal(rate, 1.0))
     dt.Model(y, data=pd.DataFrame({"other": [1.0] * 5, "rate": [1.0] * 5}))
+
+
+@building
+def table_of_one_column_for_one_dim():
+    dt.data(pd.DataFrame({"rate": [1.0] * 5}), dims=AGE)
+
+
+@building
+def plots_that_are_called():
+    theta = dt.rv("theta", dist.Normal(0.0, 1.0))
+    dt.Model(theta, backend="python").plot(None)
+
+
+@building
+def plot_without_draws():
+    theta = dt.rv("theta", dist.Normal(0.0, 1.0))
+    dt.Model(theta, backend="python").plot.forest()

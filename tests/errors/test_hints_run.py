@@ -101,6 +101,7 @@ NAMES: dict[str, Any] = {
 
 # of single texts, where the same names stand for something else
 APART: dict[str, dict[str, Any]] = {
+    "table_of_one_column_for_one_dim": {"df": {"rate": [1.0]}},
     "ragged_dims_of_one_parent": {"x": RAGGED, "visit": TRIAL, "country": COUNTRY},
     "roll_along_a_ragged_dim": {"x": RAGGED, "trial": TRIAL},
     "groups_along_a_ragged_dim": {"x": RAGGED, "trial": TRIAL, "labels": KINDS},
@@ -304,6 +305,8 @@ NOT_RUN = {
         "forecast_of_no_predictions",
         "fit.plot.forecast(fit.predict(post, seed=1))",
     ): "the same",
+    ("plots_that_are_called", "fit.plot.trace(post)"): "the same",
+    ("plot_without_draws", "fit.plot.forest(post)"): "the same",
     ("client_that_is_an_address", "distributed.Client()"): "starts processes",
     ("file_of_draws_that_is_not_there", "post.to_netcdf(path)"): "xarray's, and writes a file",
     ("file_of_draws_that_is_not_there", "post.to_zarr(path)"): "the same",
