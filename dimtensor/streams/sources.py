@@ -273,7 +273,7 @@ class ZarrSource(Source):
             raise InputError(
                 given or f"the Zarr store has no array {column!r}{did_you_mean(column, names)}",
                 [("arrays", listing(names))],
-                "its name is the column of the stream" if column is None else None,
+                f"name one of them: column={names[0]!r}" if column is None and names else None,
             )
         return found[column]
 
@@ -313,7 +313,7 @@ class ParquetSource(Source):
                 given
                 or f"{os.fspath(path)!r} has no column {column!r}{did_you_mean(column, names)}",
                 [("columns", listing(names))],
-                "its name is the column of the stream" if column is None else None,
+                f"name one of them: column={names[0]!r}" if column is None and names else None,
             )
 
     @property
