@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from dimtensor.dims import Dim, Dims, SelDim, SortedDim, without
-from dimtensor.graph import Node
+from dimtensor.graph import Node, make, toposort
+from dimtensor.graph.node import KINDS
 from dimtensor.graph.rebuilding.parents import plain
 from dimtensor.graph.rebuilding.substitute import expand_node, rebuild, relabel_node
 from dimtensor.marginal.unknowns import (
@@ -272,6 +273,10 @@ def _slice_of(where: ShiftedIndex, dim: Dim) -> slice | None:
 # -- ragged dims ----------------------------------------------------------------------------------
 
 
+class NotFlattened(Exception):
+    """Expression along a ragged dim that is not written along the plain one."""
+
+
 class Flattening:
     """Replacement of ragged dims of chains by plain dims, sorted by parent.
 
@@ -321,15 +326,63 @@ class Flattening:
         }
         return cls(chained, unknowns, states)
 
-    @property
-    def is_sorted(self) -> bool:
-        """True if the positions of all dims are sorted by parent."""
-        return all(ordered is None for ordered in self._order.values())
+    def along(self, node: Node) -> Node | None:
+        """Write a summand along the plain dims, or return None if it moves elements otherwise."""
+        known = {old.node: new.node for old, new in self.unknowns.items()}
+        below = {x for x in toposort([node]) if not known.keys().isdisjoint(toposort([x]))}
+        try:
+            return self._along(node, known, below)
+        except NotFlattened:
+            return None
 
-    def substituted(self, nodes: Sequence[Node]) -> list[Node]:
-        """Write expressions in terms of the unknowns along the plain dims."""
-        known = {old.node: self.restored(new.node) for old, new in self.unknowns.items()}
-        return rebuild(nodes, known)
+    def _along(self, node: Node, known: dict[Node, Node], below: Set[Node]) -> Node:
+        """Return a node along the plain dims; `known` are those that were written before."""
+        if node in known:
+            return known[node]
+        if node not in below:
+            return self.sorted(node)
+        found = self._of_loop(node, known, below)
+        if found is None:
+            if node.kind != "expand" and not all(self._is_apart(node, dim) for dim in self.flat):
+                raise NotFlattened
+            inputs = [self._along(x, known, below) for x in node.inputs]
+            if node.kind == "expand":
+                found = expand_node(inputs[0], self.dims(node.dims))
+            else:
+                found = make(node.kind, tuple(inputs), node.attrs)
+        known[node] = found
+        return found
+
+    def _is_apart(self, node: Node, dim: Dim) -> bool:
+        """Return whether an operation is one of each position along a ragged dim."""
+        if node.kind in ("loop", "relabel", "merge", "concat") and dim in node.dims:
+            return node.kind == "relabel" and dim in node.inputs[0].dims
+        own = [at for at, x in enumerate(node.inputs) if dim in x.dims]
+        return all(KINDS[node.kind].keeps_apart(node, at, dim) for at in own)
+
+    def _of_loop(self, node: Node, known: dict[Node, Node], below: Set[Node]) -> Node | None:
+        """Return the output of a loop, whose steps are sorted by parent, along the plain dim."""
+        for dim, flat in self.flat.items():
+            if node.kind != "relabel" or (plain(dim), dim) not in node.attrs.pairs:
+                continue
+            whole, ordered = node.inputs[0], self._order[dim]
+            if ordered is not None:
+                if whole.kind != "index" or whole.inputs[1:] != (self._places(dim).node,):
+                    raise NotFlattened
+                whole = whole.inputs[0]
+            read: dict[Node, Node] = {}
+            for x in toposort([whole]):
+                inner = x
+                if ordered is not None and x.kind == "index" and x.inputs[1:] == (ordered.node,):
+                    inner = x.inputs[0]
+                elif ordered is not None:
+                    continue
+                if inner in below and inner.kind == "relabel":
+                    if (dim, plain(dim)) in inner.attrs.pairs:
+                        moved = self._along(inner.inputs[0], known, below)
+                        read[x] = relabel_node(moved, (flat, plain(dim)))
+            return relabel_node(rebuild([whole], read)[0], (plain(dim), flat))
+        return None
 
     def dims(self, dims: Sequence[Dim]) -> Dims:
         """Return the plain dims of some dims."""

@@ -218,13 +218,17 @@ class GaussianIntegral:
     def _filter(self, left: Sequence[Unknown]) -> list[Unknown] | None:
         """Integrate out vectors along a dim; return the other unknowns, or None."""
         ragged = frozenset(d for u in left for d in u.dims if d._within is not None)
-        for chained in (frozenset[Dim](), *([ragged] if ragged else [])):
+        for chained in dict.fromkeys((ragged, frozenset[Dim]())):
             flattening = Flattening(chained, left, StateDims())
-            if not flattening.is_sorted:
-                continue
-            origins = [one for one, _ in self.terms]
-            nodes = flattening.substituted([x for _, x in self.terms])
-            found = integrate_by_filter(list(zip(origins, nodes, strict=True)), flattening.of(left))
+            terms = self.terms
+            if chained:
+                reader = FactorReader(left, StateDims())
+                parts = [(one, part) for one, x in terms for part in reader.summands(x)]
+                moved = [(one, flattening.along(part)) for one, part in parts]
+                terms = [(one, part) for one, part in moved if part is not None]
+                if len(terms) < len(parts):
+                    continue
+            found = integrate_by_filter(terms, flattening.of(left))
             if found is None:
                 continue
             rest, step = found

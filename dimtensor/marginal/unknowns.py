@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from dimtensor.dims import Dim, Dims, RenamedDim, SelDim, without
+from dimtensor.dims import Dim, Dims, RenamedDim, SelDim, SortedDim, without
 from dimtensor.dims.selection import Slice
 from dimtensor.graph import Node, make
 from dimtensor.graph.rebuilding.parents import plain
@@ -182,13 +182,18 @@ class StateDims:
         return self._known[slot]
 
 
+def is_sorted(dim: Dim, other: Dim) -> bool:
+    """Return whether a dim has the positions of another one in sorted order."""
+    return isinstance(dim, SortedDim) and dim.parent is other
+
+
 def end_of(dim: Dim, by: int, whole: Dim) -> int | None:
     """Return where a dim shifted by `by` ends, counted from the end of another dim.
 
     0 is the end, -1 the position before it; None if it depends on lengths not known yet.
     """
     trimmed = None
-    if whole in (dim, plain(dim)):
+    if dim is whole or is_sorted(whole, dim):
         trimmed = 0
     elif dim.length is not None and whole.length is not None:
         trimmed = whole.length - dim.length

@@ -116,7 +116,7 @@ def test_elements_of_a_process_are_inferred(name, owners):
 
 
 @each_layout
-@pytest.mark.parametrize("name", ["walk", "ar"])
+@pytest.mark.parametrize("name", PROCESSES)
 def test_observations_of_a_latent_process(name, owners):
     """The latent elements without an observation are integrated out, too."""
     rho, of_dim = PROCESSES[name]

@@ -16,7 +16,9 @@ after = s.rename("after")
 TURN = np.array([[0.6, 0.3], [-0.2, 0.5]])
 SHOCK = np.array([[0.8, 0.3], [0.3, 0.5]])
 GAINS = np.array([0.5, 1.0, -0.7, 0.9])
-LAYOUTS = [[3, 0, 2, 1], [0, 4, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0]]
+LENGTHS = [[3, 0, 2, 1], [0, 4, 0, 0], [1, 1, 1, 1], [0, 0, 0, 0]]
+LAYOUTS = [np.repeat(np.arange(4), one) for one in LENGTHS]
+LAYOUTS += [np.array([2, 0, 3, 0, 2, 0]), np.array([3, 2, 1, 0])]
 
 
 def model(trial: dt.Dim):
@@ -45,16 +47,16 @@ def moments(n: int, gain: float) -> tuple[np.ndarray, np.ndarray]:
     return mean, effects @ np.kron(np.eye(n), SHOCK) @ effects.T
 
 
-def parents(lengths, y):
+def parents(owners, y):
     """Yield the mean and covariance of each parent's states, what is there, and the values."""
-    for gain, n, end in zip(GAINS, lengths, np.cumsum(lengths), strict=True):
-        own = y[end - n : end].ravel()
-        yield *moments(n, gain), ~np.isnan(own), own
+    for at, gain in enumerate(GAINS):
+        own = y[owners == at].ravel()
+        yield *moments(len(own) // 2, gain), ~np.isnan(own), own
 
 
-def density(lengths, y) -> np.ndarray:
+def density(owners, y) -> np.ndarray:
     found = []
-    for mean, cov, there, own in parents(lengths, y):
+    for mean, cov, there, own in parents(owners, y):
         if not there.any():
             found.append(0.0)
             continue
@@ -63,8 +65,8 @@ def density(lengths, y) -> np.ndarray:
     return np.array(found)
 
 
-def values(lengths) -> np.ndarray:
-    y = np.random.default_rng(sum(lengths)).normal(size=(sum(lengths), 2))
+def values(n: int) -> np.ndarray:
+    y = np.random.default_rng(n).normal(size=(n, 2))
     y[::3, 0] = np.nan
     return y
 
@@ -72,15 +74,15 @@ def values(lengths) -> np.ndarray:
 ONE = xr.Dataset(coords={"chain": [0], "draw": [0]})
 
 
-@pytest.mark.parametrize("lengths", LAYOUTS)
-def test_vectors_of_each_parent(lengths):
-    trial, y = dt.ragged("trial", within=subject, lengths=lengths), values(lengths)
+@pytest.mark.parametrize("owners", LAYOUTS, ids=str)
+def test_vectors_of_each_parent(owners):
+    trial, n = dt.ragged("trial", within=subject, by=subject.coords[owners]), len(owners)
+    y = values(n)
     x, seen = model(trial)
     fit = dt.Model(seen, backend="python").observe({seen: (("trial", "s"), y)}, missing="drop")
     fit = fit.marginalize(x)
-    n = sum(lengths)
     assert fit.elimination_order == f"x: a loop along trial, trial ({n}) × 2 × 2"
-    each = density(lengths, y)
+    each = density(owners, y)
     assert fit.log_density().logp(np.zeros(0)) == pytest.approx(each.sum(), rel=1e-11)
     whole = fit.log_likelihood(ONE, grouped=True)["log_likelihood"]["y"]
     assert whole.dims == ("chain", "draw", "subject")
@@ -90,16 +92,16 @@ def test_vectors_of_each_parent(lengths):
     sums = []
     for end in range(1, n + 1):
         known = np.where(np.arange(n)[:, None] < end, y, np.nan)
-        sums.append(density(lengths, known).sum())
+        sums.append(density(owners, known).sum())
     expected = np.diff(sums, prepend=0.0)
     np.testing.assert_allclose(ahead.values[0, 0], expected, rtol=1e-9, atol=1e-11)
     mode = fit.recover(ONE, how="most probable")["posterior"]["x"].transpose("trial", "s", ...)
-    smooth = []
-    for mean, cov, there, own in parents(lengths, y):
+    smooth = np.zeros((n, 2))
+    for at, (mean, cov, there, own) in enumerate(parents(owners, y)):
         seen_cov = cov[np.ix_(there, there)] + 0.25 * np.eye(there.sum())
         gain = cov[:, there] @ np.linalg.inv(seen_cov)
-        smooth.append((mean + gain @ (own - mean)[there]).reshape(-1, 2))
-    np.testing.assert_allclose(mode.values.reshape(-1, 2), np.concatenate(smooth), atol=1e-10)
+        smooth[owners == at] = (mean + gain @ (own - mean)[there]).reshape(-1, 2)
+    np.testing.assert_allclose(mode.values.reshape(-1, 2), smooth, atol=1e-10)
 
 
 def test_lengths_that_come_with_a_call():
@@ -116,28 +118,28 @@ def test_lengths_that_come_with_a_call():
     series = dist.Series(step, dt.full(s, 1.0), dim=trial)
     logp = dt.marginalize({"x": series.logp(x), "y": dist.Normal(x, 0.5).logp(y)}, x)
     f = dt.function([sizes, y], logp, backend="python")
-    for lengths in LAYOUTS:
-        given = np.nan_to_num(values(lengths))
+    for lengths, owners in zip(LENGTHS, LAYOUTS, strict=False):
+        given = np.nan_to_num(values(len(owners)))
         found = float(f(lengths, (("trial", "s"), given)))
-        assert found == pytest.approx(density(lengths, given).sum(), rel=1e-11)
+        assert found == pytest.approx(density(owners, given).sum(), rel=1e-11)
 
 
-def test_states_of_a_loop_over_noise_and_a_mean_of_all_parents():
+@pytest.mark.parametrize("owners", [LAYOUTS[0], LAYOUTS[4]], ids=str)
+def test_states_of_a_loop_over_noise_and_a_mean_of_all_parents(owners):
     """A level that starts anew for each parent, around an unknown mean."""
-    lengths = [3, 0, 2, 1]
-    trial = dt.ragged("trial", within=subject, lengths=lengths)
-    y = np.nan_to_num(values(lengths))[:, 1]
+    trial = dt.ragged("trial", within=subject, by=subject.coords[owners])
+    y = np.nan_to_num(values(6))[:, 1]
     mean = dt.rv("mean", dist.Normal(0.0, 2.0))
     push = dt.rv("push", dist.Normal(0.0, 0.7), dims=trial)
     level = dt.cumulate(lambda before, now: 0.9 * before + now, 0.0, push, dim=trial)
     seen = dt.rv("seen", dist.Normal(mean + level, 0.5))
     fit = dt.Model(seen, backend="python").observe({seen: y}).marginalize(mean, push)
     assert fit.elimination_order == "mean, push: a loop along trial, trial (6) × 2 × 2"
-    cov, begin = 4.0 * np.ones((6, 6)) + 0.25 * np.eye(6), 0
-    for n in lengths:
-        lag = np.subtract.outer(np.arange(n), np.arange(n))
+    cov = 4.0 * np.ones((6, 6)) + 0.25 * np.eye(6)
+    for at in range(4):
+        own = np.flatnonzero(owners == at)
+        lag = np.subtract.outer(np.arange(len(own)), np.arange(len(own)))
         effects = np.where(lag >= 0, 0.9**lag, 0.0)
-        cov[begin : begin + n, begin : begin + n] += 0.49 * effects @ effects.T
-        begin += n
+        cov[np.ix_(own, own)] += 0.49 * effects @ effects.T
     expected = stats.multivariate_normal(np.zeros(6), cov).logpdf(y)
     assert fit.log_density().logp(np.zeros(0)) == pytest.approx(expected, rel=1e-11)

@@ -33,7 +33,7 @@ from dimtensor.marginal.normal.slices import (
     StartsLater,
 )
 from dimtensor.marginal.normal.state_space import BatchMixed, LocalTerm, PositionStep, StepBuilder
-from dimtensor.marginal.unknowns import Origins, StateDims, Unknown
+from dimtensor.marginal.unknowns import Origins, StateDims, Unknown, is_sorted
 from dimtensor.tensor.autodiff import grad
 from dimtensor.tensor.constructors import arange, zeros
 from dimtensor.tensor.control.loops import scan
@@ -89,7 +89,9 @@ def integrate_by_filter(
     parts = [(origins, part) for origins, x in named for part in reader.summands(x)]
     for unknown in unknowns:
         members, mine = _coupled(parts, unknown, unknowns)
-        loops = [x.attrs.over for x in toposort([x for _, x in mine]) if x.kind == "loop"]
+        along = [x.attrs.over for x in toposort([x for _, x in mine]) if x.kind == "loop"]
+        whole = [d for u in members for d in u.dims]
+        loops = [next((d for d in whole if is_sorted(d, over)), over) for over in along]
         for dim in dict.fromkeys((*unknown.dims, *loops)):
             if dim is None or dim._within is not None:
                 continue

@@ -16,12 +16,11 @@ from dimtensor.dims.selection import Slice
 from dimtensor.graph import Node, make, toposort
 from dimtensor.graph.functions import BatchedFunction, with_own_columns
 from dimtensor.graph.node import KINDS
-from dimtensor.graph.rebuilding.parents import plain
 from dimtensor.graph.rebuilding.substitute import expand_node, rebuild, relabel_node
 from dimtensor.graph.regions import dependent, split_inputs, type_of
 from dimtensor.marginal.chains import Lag
 from dimtensor.marginal.factors import apply_movement
-from dimtensor.marginal.unknowns import Unknown, covers
+from dimtensor.marginal.unknowns import Unknown, covers, is_sorted
 from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import minimum
 from dimtensor.tensor.handle import wrap
@@ -182,7 +181,7 @@ class ChainReader:
 
     def start_of(self, dim: Dim) -> Any:
         """Return the chain position at which a slice of the chain begins; None for other dims."""
-        if self.time in (dim, plain(dim)):
+        if dim is self.time or is_sorted(self.time, dim):  # a loop along a ragged dim is sorted
             return 0
         if isinstance(dim, SelDim) and dim.parent is self.time:
             if isinstance(dim.selection, Slice) and dim.selection.step == 1:
@@ -307,7 +306,6 @@ class Position:
 
     def element(self, node: Node, dim: Dim, back: int) -> Node:
         """Return the element of a known expression."""
-        node, dim = relabel_node(node, (dim, plain(dim))), plain(dim)
         if self.at is not None:
             return wrap(node).isel({dim: self.at - back}).node
         key = (node, dim, back)
