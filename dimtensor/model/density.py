@@ -86,10 +86,11 @@ def sources_of(spec: ModelSpec) -> dict[Source, Any]:
 
 def _has_parts(spec: ModelSpec, name: str) -> bool:
     """Return whether some elements of a vector are missing that has densities of the others."""
-    d, there = spec.variables[name].distribution, spec.observed[name].notnull()
+    d = spec.variables[name].distribution
     event = [dim._short for dim in d.event_dims]
     if not event or getattr(d, "_logp_of_known", None) is None:
         return False
+    there = spec.observed[name].notnull()
     return bool((there.any(event) & ~there.all(event)).any())
 
 
