@@ -15,7 +15,7 @@ document.addEventListener("DOMContentLoaded", () => {
     if (!corner.textContent.trim()) corner.setAttribute("role", "cell");
   }
   // what scrolls can be reached by the keyboard
-  const scrolls = "pre, .output, .table-wrapper, .dt-table, .dt-graph, .math";
+  const scrolls = "pre, .output, .table-wrapper, .dt-table, .dt-scroll, .math";
   const reach = () => {
     for (const box of document.querySelectorAll(scrolls)) {
       if (box.scrollWidth > box.clientWidth || box.scrollHeight > box.clientHeight) {
