@@ -444,3 +444,15 @@ def test_the_code_of_the_whole_is_there():
     f = dt.function([M], (M**2).sum(), "python", threads=2)
     assert f.path == "the python interpreter"
     assert set(f.positional.input_dims[0]) == {K, OBS}
+
+
+@pytest.mark.compiled
+def test_a_length_that_is_given_as_a_number():
+    late = dt.Dim("late")
+    total = dt.exp(X).sum()
+    f = dt.function([X, late], [total + dt.arange(late), total + dt.arange(late).sum()], threads=2)
+    x = np.random.default_rng(0).random(5000)
+    for length in (3, 10, 3, 0, 20):
+        of_each, of_all = f.positional(x, np.asarray(length))
+        np.testing.assert_allclose(of_each, np.exp(x).sum() + np.arange(length), rtol=1e-12)
+        np.testing.assert_allclose(of_all, np.exp(x).sum() + np.arange(length).sum(), rtol=1e-12)

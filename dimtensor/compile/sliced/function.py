@@ -223,6 +223,8 @@ class _SlicedPositional:
         program = function._code.program
         self._function = function
         self._inputs = function._code.inputs
+        # numbers that are the lengths of dims: arrays of one shape do not say which
+        self._lengths = [at for at, each in enumerate(self._inputs) if isinstance(each, Dim)]
         self.program = program
         self.input_dims = [slot.dims for slot in program.slots[: len(self._inputs)]]
         self.output_dims = program.output_dims
@@ -243,14 +245,15 @@ class _SlicedPositional:
         if len(arrays) != len(self._inputs):
             return self._function._whole(*arrays)  # which says what it takes
         shapes = tuple([np.shape(x) for x in arrays])
-        frame = self._frames.get(shapes)
+        key = (shapes, *(int(arrays[at]) for at in self._lengths))
+        frame = self._frames.get(key)
         if frame is None:
             if tuple(map(len, shapes)) != tuple(map(len, self.input_dims)):
                 return self._function._whole(*arrays)
-            frame = self._frames[shapes] = self._function._frame_of(self._binding(arrays))
+            frame = self._frames[key] = self._function._frame_of(self._binding(arrays))
         found, _ = self._function._run(frame, arrays)
         self._last = None
-        if isinstance(frame, _SlicedFrame) and not self.program.masks:
+        if isinstance(frame, _SlicedFrame) and not (self.program.masks or self._lengths):
             self._last = frame._call.by_machine
         return found[: len(self.output_dims)]
 
