@@ -8,7 +8,7 @@ from dimtensor.datasets.loading import _FOLDER
 
 def test_each_file_has_its_source_and_each_source_its_file():
     assert {path.stem for path in _FOLDER.glob("*.csv")} == set(dt.datasets.names())
-    assert len(dt.datasets.names()) == 24
+    assert len(dt.datasets.names()) == 25
     for name in dt.datasets.names():
         table = dt.datasets.load(name)
         assert len(table) > 0
@@ -42,6 +42,10 @@ def test_numbers_are_the_published_ones():
     polls = dt.datasets.load("polls")
     assert (polls["end"] >= polls["start"]).all()
     assert str(polls["end"].max().date()) == "2007-11-23"  # the eve of the election
+    quotes = dt.datasets.load("insurance")
+    assert quotes.loc["2002-01-01"].to_dict() == {"quotes": 12.971, "adverts": 7.213}
+    assert str(quotes.index[-1].date()) == "2005-04-01"
+    assert len(quotes) == 40
     stations = dt.datasets.load("stations").set_index("station")  # 32.9° N, 97.04° W
     assert stations.loc["DFW", ["east", "north"]].round(-1).to_list() == [190.0, 210.0]
 

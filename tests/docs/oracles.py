@@ -373,3 +373,41 @@ def polls() -> list[float]:
         solved = np.linalg.solve(factor.T, z)
         found[at] = [*(9.0 * house.T @ solved), 37.6 + (0.01 + step**2 * week) @ solved]
     return means(log_weights, steps, extra, *np.moveaxis(found, -1, 0))
+
+
+def adverts() -> dict[str, float]:
+    """Means of all parameters: normal in the line, where the others are given on a grid."""
+    table = pd.read_csv(DATA / "insurance.csv")[:36]
+    y, new = table["quotes"].to_numpy() - 14.0, table["adverts"].to_numpy() - 8.0
+    keeps, persists = middles(0.0, 0.5, 40), middles(0.2, 1.2, 40)
+    starts, sigma = middles(2.0, 16.0, 20), middles(0.3, 1.1, 40)
+    log_weights = np.empty((len(keeps), len(persists), len(starts), len(sigma)))
+    lines = np.empty((*log_weights.shape, 2))
+    for k, keep in enumerate(keeps):
+        stocks, stock = [], starts - 8.0
+        for x in new:
+            stock = keep * stock + (1 - keep) * x
+            stocks.append(stock)
+        for p, persist in enumerate(persists):
+            whiten = np.eye(len(y)) - persist * np.eye(len(y), k=-1)
+            z, one = whiten @ y, whiten @ np.ones(len(y))
+            for b, shown in enumerate((whiten @ np.array(stocks)).T):
+                x = np.stack([one, shown])
+                inverse = x @ x.T / sigma[:, None, None] ** 2 + np.diag([1 / 9.0, 1 / 4.0])
+                slope = (x @ z) / sigma[:, None] ** 2
+                line = np.linalg.solve(inverse, slope[..., None])[..., 0]
+                lines[k, p, b] = line
+                log_weights[k, p, b] = (
+                    -len(y) * np.log(sigma)
+                    - z @ z / (2 * sigma**2)
+                    + 0.5 * (slope * line).sum(-1)
+                    - 0.5 * np.linalg.slogdet(inverse)[1]
+                )
+    grids = np.meshgrid(keeps, persists, starts, sigma, indexing="ij")
+    keep, persist, before, sigma = grids
+    log_weights += stats.beta.logpdf(keep, 2, 2) + stats.norm.logpdf(persist, 0.0, 0.5)
+    log_weights += stats.norm.logpdf(before, 8.0, 2.0) + stats.norm.logpdf(sigma)
+    found = means(log_weights, *grids, *np.moveaxis(lines, -1, 0))
+    found[4] += 14.0
+    names = ["keep", "persist", "before", "sigma", "usual", "worth"]
+    return dict(zip(names, found, strict=True))
