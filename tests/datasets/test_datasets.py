@@ -8,7 +8,7 @@ from dimtensor.datasets.loading import _FOLDER
 
 def test_each_file_has_its_source_and_each_source_its_file():
     assert {path.stem for path in _FOLDER.glob("*.csv")} == set(dt.datasets.names())
-    assert len(dt.datasets.names()) == 25
+    assert len(dt.datasets.names()) == 26
     for name in dt.datasets.names():
         table = dt.datasets.load(name)
         assert len(table) > 0
@@ -46,6 +46,8 @@ def test_numbers_are_the_published_ones():
     assert quotes.loc["2002-01-01"].to_dict() == {"quotes": 12.971, "adverts": 7.213}
     assert str(quotes.index[-1].date()) == "2005-04-01"
     assert len(quotes) == 40
+    blocks = dt.datasets.load("switching").groupby("block")  # vignette of depmixS4, section 2
+    assert blocks.size().to_list() == [168, 134, 137]
     stations = dt.datasets.load("stations").set_index("station")  # 32.9° N, 97.04° W
     assert stations.loc["DFW", ["east", "north"]].round(-1).to_list() == [190.0, 210.0]
 

@@ -411,3 +411,56 @@ def adverts() -> dict[str, float]:
     found[4] += 14.0
     names = ["keep", "persist", "before", "sigma", "usual", "worth"]
     return dict(zip(names, found, strict=True))
+
+
+def switching() -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Where the posterior is highest by SciPy, and the probabilities to think there.
+
+    Forward and backward passes are written out, for one block after another.
+    """
+    table = pd.read_csv(DATA / "switching.csv")
+    log_rt, correct = np.log(table["rt"].to_numpy()), table["correct"].to_numpy()
+    payoff, blocks = table["payoff"].to_numpy(), list(table.groupby("block").indices.values())
+
+    def named(x: np.ndarray) -> dict[str, np.ndarray]:
+        level, spread, able = x[:2], np.exp(x[2:4]), special.expit(x[4])
+        return {"level": level, "spread": spread, "able": able, "lean": x[5:7], "pull": x[7:9]}
+
+    def parts(x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        p = named(x)
+        likely = stats.norm.pdf(log_rt[:, None], p["level"], p["spread"])
+        right = np.array([0.5, p["able"]])
+        likely *= np.where(correct[:, None] == 1, right, 1 - right)
+        think = special.expit(p["lean"] + p["pull"] * (payoff[:, None] - 0.5))
+        return likely, np.stack([1 - think, think], -1)
+
+    def forward(likely, move, rows):
+        state, total, states = np.full(2, 0.5), 0.0, []
+        for i in rows:
+            state = (state @ move[i] if states else state) * likely[i]
+            total += np.log(state.sum())
+            state = state / state.sum()
+            states.append(state)
+        return total, states
+
+    def cost(x: np.ndarray) -> float:
+        p, (likely, move) = named(x), parts(x)
+        prior = stats.norm.logpdf(p["level"], -1.0, 0.5).sum()
+        prior += stats.norm.logpdf(x[2:4], -1.5, 0.3).sum()  # of the logarithms of spreads
+        prior += stats.beta.logpdf(p["able"], 4, 1) + np.log(p["able"] * (1 - p["able"]))
+        prior += stats.norm.logpdf(x[5:7], 0, 3).sum() + stats.norm.logpdf(x[7:9], 0, 5).sum()
+        return -prior - sum(forward(likely, move, rows)[0] for rows in blocks)
+
+    start = [-1.4, -0.5, -1.5, -1.5, 2.0, 0.0, 3.0, 5.0, 5.0]
+    x = optimize.minimize(cost, start, method="BFGS", options={"gtol": 1e-2}).x
+    likely, move = parts(x)
+    think = np.empty(len(table))
+    for rows in blocks:
+        back = np.ones(2)
+        states = forward(likely, move, rows)[1]
+        for i, state in zip(rows[::-1], states[::-1], strict=True):
+            both = state * back
+            think[i] = both[1] / both.sum()
+            back = move[i] @ (likely[i] * back)
+            back /= back.sum()
+    return named(x), think
