@@ -43,7 +43,7 @@ def backend_of(name: str) -> Backend:
     >>> backend_of("jax").specializes, backend_of("native").specializes
     (True, False)
     """
-    known = SYNONYMS.get(name, name)
+    known = SYNONYMS.get(name, name) if isinstance(name, str) else None
     if known not in BACKENDS:
         raise OptionError(
             f"there is no backend {name!r}{did_you_mean(name, [*BACKENDS, *SYNONYMS])}; "

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack, overload
 
-from dimtensor.backends import BackendName
+from dimtensor.backends import BackendName, check_backend
 from dimtensor.caches import Recent
 from dimtensor.compile.devices.mesh import Placement
 from dimtensor.compile.function import CompiledFunction, Structure, free_inputs
@@ -247,6 +247,8 @@ def evaluate(
         If the value is not known, as that of a random variable.
     CheckError
         If a condition of :func:`dimtensor.check` does not hold.
+    OptionError
+        If there is no such backend.
 
     Examples
     --------
@@ -262,6 +264,7 @@ def evaluate(
     >>> dict(dt.evaluate(mu**2, post).sizes)
     {'chain': 1, 'draw': 2}
     """
+    backend = check_backend(backend)
     structure, outputs = Structure.of(x)
     if structure.kind == "one":
         nodes = [as_node(x)]

@@ -184,6 +184,14 @@ def test_processes_compile_once_and_give_the_same():
             lambda m: dt.cross_validate(m.observe(y=[1.0, 2.0, 3.0]), K, seed=1, ahead=1, first=3),
             "first=3 leaves no future of 3 positions",
         ),
+        (
+            lambda m: dt.cross_validate(m.observe(y=[1.0, 2.0, 3.0]), K, seed=1, ahead=1, folds=3),
+            "folds=3 leaves positions out at random, and ahead=1 the future: give one of them",
+        ),
+        (
+            lambda m: dt.cross_validate(m.observe(y=[1.0, 2.0, 3.0]), K, seed=1, first=2),
+            "first= says where the future begins: give ahead=, too",
+        ),
     ],
 )
 def test_what_they_do_not_take(call, message):

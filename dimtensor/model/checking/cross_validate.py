@@ -178,7 +178,7 @@ def cross_validate(
     fit: Model,
     dim: DimLike,
     *,
-    folds: int = 10,
+    folds: int | None = None,
     ahead: int | None = None,
     first: int | None = None,
     seed: int,
@@ -200,9 +200,9 @@ def cross_validate(
     dim : Dim, DimTensor or str
         A dim of observations, positions of which are left out together; or data with categories,
         such as the county of every house: then whole groups are left out.
-    folds : int
-        In how many parts what is left out is divided, at random. As many as there are positions
-        leave one out.
+    folds : int, optional
+        In how many parts what is left out is divided, at random; 10 by default. As many as there
+        are positions leave one out.
     ahead : int, optional
         Leave the future out in place of folds: as many positions are predicted from all before
         them, then those are known and as many after them are predicted.
@@ -226,7 +226,7 @@ def cross_validate(
     UnknownDimError
         If nothing observed has the dim.
     OptionError
-        If a number is out of its range.
+        If a number is out of its range, `folds` is given with `ahead`, or `first` without it.
     GraphError
         If other observations depend on what is left out, or it has one log density together.
 
@@ -253,7 +253,19 @@ def cross_validate(
     _check(spec, names)
     length = {fit.observed[name].sizes[along] for name in names}.pop()
     units = np.arange(length) if groups is None else groups
-    parts = _folds(units, folds, seed) if ahead is None else _future(length, ahead, first, groups)
+    if ahead is None:
+        if first is not None:
+            raise OptionError(
+                "cross_validate: first= says where the future begins: give ahead=, too"
+            )
+        parts = _folds(units, 10 if folds is None else folds, seed)
+    elif folds is not None:
+        raise OptionError(
+            f"cross_validate: folds={folds} leaves positions out at random, and ahead={ahead} the "
+            "future: give one of them"
+        )
+    else:
+        parts = _future(length, ahead, first, groups)
     which = _units_of(spec, along, dim, groups, names)
     shared = (spec, along, names, which, draws, sampling)
     arguments = [(part, later_seed(seed, at)) for at, part in enumerate(parts)]
