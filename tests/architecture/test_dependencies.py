@@ -22,8 +22,8 @@ OWN = {
     "dimtensor", "tests", "tools", "examples",
     "cases", "shapes", "conftest", "probabilistic", "run",
 }  # fmt: skip
-# what JAX, BlackJAX and nutpie bring
-WITH_ANOTHER = {"jaxlib": "jax", "optax": "blackjax", "pyarrow": "nutpie"}
+# what JAX, BlackJAX, nutpie and nbclient bring
+WITH_ANOTHER = {"jaxlib": "jax", "optax": "blackjax", "pyarrow": "nutpie", "nbformat": "nbclient"}
 # IPython is asked where it runs already; pymc-extras is timed beside us where it is installed, and
 # asks for an earlier PyMC than ours; type checkers bring _typeshed
 NOT_NEEDED = {"IPython", "celerite2", "dynamax", "pymc_extras", "_typeshed"}
