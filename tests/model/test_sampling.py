@@ -341,7 +341,7 @@ def test_missing_data_that_are_passed_over_are_no_matter():
         ({"random_seed": 1}, r"no option 'random_seed' \(did you mean 'seed'\?\)"),
         ({"max_depth": 9}, r"no option 'max_depth' \(did you mean 'maxdepth'\?\)"),
         ({"nonsense_of_mine": 1}, r"no option 'nonsense_of_mine'\n"),
-        ({"target_accept": "high"}, "does not take target_accept='high'"),
+        ({"target_accept": "high"}, "target_accept is between 0 and 1, not 'high'"),
         ({"adaptation": "dig"}, r"no adaptation 'dig' \(did you mean 'diag'\?\)"),
         ({"blocking": False}, r"does not take 'blocking': .*to_nutpie\(\), blocking=False"),
         ({"draws": 2.5}, "draws is an integer, not 2.5"),
