@@ -100,6 +100,8 @@ class Marginal:
         Returns additional factors, given the state dims and the unrolled vectors.
     associative_scan : bool, optional
         Whether chains use the parallel forward algorithm.
+    matrices : bool, optional
+        Whether normal unknowns are integrated out by a filter over matrices where there is one.
     """
 
     def __init__(
@@ -109,6 +111,7 @@ class Marginal:
         merge: StateReduction = log_sum,
         more: ExtraFactors = lambda states, vectors: [],
         associative_scan: bool = False,
+        matrices: bool = False,
     ):
         self.unknowns = tuple(unknowns)
         self.steps: list[Any] = []
@@ -118,7 +121,7 @@ class Marginal:
         self.vectors: list[UnrolledLatent] = []
         self.flattenings: list[Flattening] = []
         if normal:
-            whole = GaussianIntegral(named, normal)
+            whole = GaussianIntegral(named, normal, matrices)
             self.vectors, self.flattenings = whole.vectors, whole.flattenings
             refuse_switching(whole.steps, [u for u in self.unknowns if not u.continuous])
             self.steps += whole.steps
@@ -188,7 +191,7 @@ class GaussianIntegral:
         If the unknowns are not jointly normal, or no elimination order exists.
     """
 
-    def __init__(self, named: NamedTerms, unknowns: Sequence[Unknown]):
+    def __init__(self, named: NamedTerms, unknowns: Sequence[Unknown], matrices: bool = False):
         self.terms = [(origins, without_flat_densities(x)) for origins, x in named]
         self.steps: list[Any] = []
         self.vectors: list[UnrolledLatent] = []
@@ -196,6 +199,10 @@ class GaussianIntegral:
         left = list(unknowns)
         first: GraphError | None = None
         while left:
+            found_by_matrices = self._filter(left) if matrices else None
+            if found_by_matrices is not None:
+                left = found_by_matrices
+                continue
             states = StateDims()
             reader = QuadraticReader(left, states)
             try:

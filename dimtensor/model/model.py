@@ -521,6 +521,58 @@ class Model(Rendered):
         """
         return pointwise.log_likelihood(self.spec, post, one_step_ahead, grouped, store, chunks)
 
+    def residuals(
+        self,
+        post: Posterior | Mapping[Any, Any],
+        *,
+        store: Path | None = None,
+        chunks: int | None = None,
+    ) -> xr.DataTree:
+        """Add one-step-ahead residuals: observations less their predictions from earlier ones.
+
+        Where a chain is integrated out, each observation is predicted from those at earlier
+        positions of the chain; otherwise it has the mean and variance of its distribution. If the
+        model is right, standardized residuals of each element have mean 0, variance 1, and no
+        correlation along the chain.
+
+        Parameters
+        ----------
+        post : DataTree, Dataset or mapping
+            Draws of the free variables, or their values at one point.
+        store : path-like, optional
+            A Zarr store to create, as that of :meth:`log_likelihood`.
+        chunks : int, optional
+            Draws of each chain that are computed at a time.
+
+        Returns
+        -------
+        DataTree
+            `post` with the groups ``fitted``, the predictive means, ``residuals``, and
+            ``standardized_residuals``, the residuals divided by the predictive standard
+            deviations. Residuals of missing observations are NaN.
+
+        Raises
+        ------
+        GraphError
+            If nothing is observed, or an observed variable is not normal given earlier ones.
+        MemoryLimitError
+            If the result does not fit into memory; ``store=`` writes it to a file.
+        InputError
+            If values are missing, or the store exists.
+
+        Examples
+        --------
+        >>> import dimtensor as dt
+        >>> from dimtensor import dist
+        >>> day = dt.Dim("day", length=3)
+        >>> level = dt.rv("level", dist.GaussianRandomWalk(0.0, 1.0, dim=day, start=dist.Normal()))
+        >>> y = dt.rv("y", dist.Normal(level, 1.0))
+        >>> fit = dt.Model(y, backend="python").observe({y: [2.0, 2.0, 2.0]}).marginalize(level)
+        >>> fit.residuals({})["residuals"]["y"].values.round(3).tolist()
+        [2.0, 1.0, 0.4]
+        """
+        return pointwise.residuals(self.spec, post, store, chunks)
+
     def log_prior(self, post: Posterior) -> xr.DataTree:
         """Add log densities of the free variables for each draw; as :meth:`log_likelihood`.
 

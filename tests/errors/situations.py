@@ -2958,3 +2958,9 @@ def plots_that_are_called():
 def plot_without_draws():
     theta = dt.rv("theta", dist.Normal(0.0, 1.0))
     dt.Model(theta, backend="python").plot.forest()
+
+
+@building
+def residuals_of_counts():
+    counts = dt.rv("counts", dist.Poisson(2.0), dims=AGE)
+    dt.Model(counts, backend="python").observe({counts: [1, 2, 0, 3, 1]}).residuals({})

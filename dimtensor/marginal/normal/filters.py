@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from dimtensor.dims import Dims, SelDim, without
 from dimtensor.dims.selection import Slice
 from dimtensor.graph import Node
-from dimtensor.graph.rebuilding.substitute import expand_node
+from dimtensor.graph.rebuilding.substitute import expand_node, rebuild
 from dimtensor.marginal.chains import Chain, Lag, NormalChain, StepFactor
 from dimtensor.marginal.normal.residuals import (
     NoProperResidual,
@@ -105,13 +105,19 @@ def _at(piece: StepFactor, position: int) -> Any:
     return number_or_tensor(node)
 
 
-def _early(chain: Chain, per_step: Sequence[StepResidual], count: int) -> list[Residual]:
-    """Return the residuals of the first positions."""
+def _early(
+    chain: Chain,
+    per_step: Sequence[StepResidual],
+    count: int,
+    latest: Sequence[StepResidual] | None = None,
+) -> list[Residual]:
+    """Return the residuals of the first positions; the last of these may have others."""
     residuals = []
-    for one in per_step:
+    for one, last in zip(per_step, latest or per_step, strict=True):
         begin, end = extent_of(one, chain)
         for position in range(begin, count if end is None else min(count, end)):
-            values = [_at(piece, position) for piece in one.pieces]
+            here = last if position == count - 1 else one
+            values = [_at(piece, position) for piece in here.pieces]
             residuals.append(one.residual(values, chain.order - position))
     return residuals
 
@@ -287,20 +293,39 @@ def layout_of(
     return layout
 
 
-def filter_densities(chain: Chain, per_step: Sequence[StepResidual]) -> tuple[list[Any], Any]:
-    """Return log densities of observations: cumulative before the loop, one per step in it."""
+def filter_densities(
+    chain: Chain, per_step: Sequence[StepResidual], known: Mapping[Node, Node] | None = None
+) -> tuple[list[Any], Any]:
+    """Return log densities of observations: cumulative before the loop, one per step in it.
+
+    Parameters
+    ----------
+    chain : Chain
+    per_step : sequence of StepResidual
+    known : mapping of Node to Node, optional
+        Replacements at the latest position of each density, not at those before it.
+    """
     early = []
+    moved = [one.mapped(lambda x: rebuild([x], known)[0]) for one in per_step] if known else None
     for count in range(1, chain.order + 1):
         terms: list[Any] = []
-        residuals = _early(chain, per_step, count)
+        residuals = _early(chain, per_step, count, moved)
         there = {x for residual in residuals for x in residual.coefficients if isinstance(x, Lag)}
         lags = sorted(there, key=lambda lag: -lag.by)
         for lag in lags:
             _, residuals = eliminate(residuals, lag, terms)
         drop_constant_residuals(residuals, terms)
         early.append(sum_terms(terms))
-    *_, trace = _run(chain, per_step, [])
-    return early, trace["term"]
+    layout, _, trace = _run(chain, per_step, [], keep=moved is not None)
+    if moved is None:
+        return early, trace["term"]
+    del trace["term"]
+    sequences, same, used = residuals_along(chain, moved)
+    here: list[Any] = []
+    step_residuals(
+        chain, [*layout.unpack(trace), *residuals_here(used, {**same, **sequences})], here
+    )
+    return early, wrap(node_of_value(sum_terms(here)))
 
 
 def filtered(

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from dimtensor.dims import Dim, Dims, SelDim, without
 from dimtensor.graph import Node, toposort
-from dimtensor.graph.rebuilding.substitute import expand_node, relabel_node
+from dimtensor.graph.rebuilding.substitute import expand_node, rebuild, relabel_node
 from dimtensor.graph.regions import split_inputs
 from dimtensor.marginal.chains import Lag
 from dimtensor.marginal.factors import FactorReader
@@ -303,7 +303,9 @@ class _Chain:
 Shifts = Callable[[PositionStep, bool], Shift]
 
 
-def filtered(chain: MatrixFilter, shifts: Shifts | None = None) -> tuple[Any, list[Any], Any]:
+def filtered(
+    chain: MatrixFilter, shifts: Shifts | None = None, known: Mapping[Node, Node] | None = None
+) -> tuple[Any, list[Any], Any]:
     """Run the filter.
 
     Parameters
@@ -311,6 +313,8 @@ def filtered(chain: MatrixFilter, shifts: Shifts | None = None) -> tuple[Any, li
     chain : MatrixFilter
     shifts : callable, optional
         Returns the perturbation of a step; of the step of the loop with tensors along its dim.
+    known : mapping of Node to Node, optional
+        Replacements in the log density that each step adds, not in the state after it.
 
     Returns
     -------
@@ -326,10 +330,13 @@ def filtered(chain: MatrixFilter, shifts: Shifts | None = None) -> tuple[Any, li
     for number, step in enumerate(chain.early):
         shift = Shift() if shifts is None else shifts(step, False)
         found = filter_step(step.linear, mean, covariance, shift)
-        early.append(found.term + in_constant_column(step.constant, chain.columns))
+        there = step.mapped(known or {})
+        term = filter_step(there.linear, mean, covariance, shift).term if known else found.term
+        early.append(term + in_constant_column(there.constant, chain.columns))
         following = chain.early[number + 1] if number + 1 < len(chain.early) else chain.loop
         mean, covariance = _renamed(found, step.after.dims, following.state.dims)
-    late = _looped(chain, mean, covariance, None if shifts is None else shifts(chain.loop, True))
+    shift = None if shifts is None else shifts(chain.loop, True)
+    late = _looped(chain, mean, covariance, shift, known)
     total: Any = late.sum(chain.loop.position.loop_dim)
     for term in early:
         total = total + term
@@ -349,8 +356,11 @@ def _renamed(found: Filtered, old: VectorDims | None, new: VectorDims | None) ->
     return mean, covariance
 
 
-def _looped(chain: MatrixFilter, mean: Any, covariance: Any, shift: Shift | None) -> Any:
-    """Run the loop; return the log density added by each step."""
+def _looped(
+    chain: MatrixFilter, mean: Any, covariance: Any, shift: Shift | None,
+    known: Mapping[Node, Node] | None = None,
+) -> Any:  # fmt: skip
+    """Run the loop; return the log density added by each step, with replacements in it."""
     step, dim = chain.loop, chain.loop.position.loop_dim
     leaves = list(step.position.sequences)
     xs: dict[str, Any] = {str(n): wrap(step.position.sequences[x]) for n, x in enumerate(leaves)}
@@ -362,9 +372,9 @@ def _looped(chain: MatrixFilter, mean: Any, covariance: Any, shift: Shift | None
     own = list(step.position.plain)
 
     def run(mean: Any, covariance: Any, plain: Sequence[Any], here: Mapping[str, Any]) -> Any:
-        known = {leaf: here[str(n)].node for n, leaf in enumerate(leaves)}
-        known |= {step.position.plain[s]: x.node for s, x in zip(own, plain, strict=True)}
-        now = step.mapped(known)
+        values = {leaf: here[str(n)].node for n, leaf in enumerate(leaves)}
+        values |= {step.position.plain[s]: x.node for s, x in zip(own, plain, strict=True)}
+        now = step.mapped(values)
         moved = same._replace(**{k: here[k] for k in ("noise", "rows", "weights") if k in here})
         if moved.tilted is not None:
             moved = moved._replace(tilted=now.element_map)
@@ -392,25 +402,13 @@ def _looped(chain: MatrixFilter, mean: Any, covariance: Any, shift: Shift | None
         found, after, term = run(mean, covariance, plain, here or {})
         moved = [wrap(expand_node(x.node, old.dims))
                  for x, old in zip(found, (mean, covariance), strict=True)]  # fmt: skip
-        return (*moved, after), term
+        return (*moved, after), (term, state if known else ())
 
-    _, terms = scan(body, (mean, covariance, start), xs or None, dim=dim)
+    _, (terms, states) = scan(body, (mean, covariance, start), xs or None, dim=dim)
+    if known:
+        there = {name: wrap(rebuild([x.node], known)[0]) for name, x in xs.items()}
+        terms = run(*states, there)[2]
     return wrap(expand_node(terms.node, (dim,)))
-
-
-def predictive_densities(chain: MatrixFilter) -> Any:
-    """Return log densities of the terms of observations at each position given earlier ones."""
-    early, loop = ([replace(step, constant=step.observed) for step in steps]
-                   for steps in (chain.early, (chain.loop,)))  # fmt: skip
-    _, first, late = filtered(replace(chain, early=tuple(early), loop=loop[0]))
-    order, loop_dim = chain.loop.position.order, chain.loop.position.loop_dim
-    values = wrap(expand_node(late.node, (loop_dim, *chain.batch)))
-    if not order:
-        return values.relabel(loop_dim, chain.dim) if loop_dim is not chain.dim else values
-    whole = zeros((chain.dim, *chain.batch))
-    for at, value in enumerate(first[1:]):
-        whole = whole.isel({chain.dim: at}).set(zeros(chain.batch) + value)
-    return whole.isel({chain.dim: slice(order, None)}).set(values)
 
 
 # -- smoothing -------------------------------------------------------------------------------------

@@ -12,7 +12,7 @@ from dimtensor.errors import GraphError, InputError, ModelWarning, OptionError, 
 from dimtensor.model.density import BoundGraph
 from dimtensor.model.inference.chunked import results_of
 from dimtensor.model.inference.results import LEADING, extended, posterior_of, with_leading
-from dimtensor.model.marginal.terms import summed_terms
+from dimtensor.model.marginal.terms import predictions, summed_terms
 from dimtensor.model.missing import left
 from dimtensor.model.records import as_dataset
 from dimtensor.model.variables import name_of
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import xarray as xr
 
     from dimtensor.model.spec import ModelSpec
+    from dimtensor.tensor.core import DimTensor
     from dimtensor.typing import Path
 
 # Densities of elements, of each element given those before it, or of dependent elements together.
@@ -60,6 +61,15 @@ def logp(spec: ModelSpec, point: Any, names: list[str], which: Which = "elements
         wanted = {name: terms[name] for name in names}
     if which == "ahead":
         wanted |= {n: x for n in names if (x := placed.ahead(n)) is not None}
+    found = _evaluated(placed, wanted, point)
+    leading = [dim for dim in LEADING if any(dim in x.dims for x in found.values())]
+    return as_dataset({name: x.rename(name) for name, x in found.items()}, leading)
+
+
+def _evaluated(
+    placed: BoundGraph, wanted: Mapping[str, DimTensor], point: Any
+) -> dict[str, xr.DataArray]:
+    """Evaluate expressions at one or many points."""
     values: Any = point
     if isinstance(point, Mapping) and not hasattr(type(point), "data_vars"):
         known = placed.parameters
@@ -69,9 +79,8 @@ def logp(spec: ModelSpec, point: Any, names: list[str], which: Which = "elements
             raise InputError(f"missing variables: {', '.join(map(repr, missing))}")
         used = {x.name for x in free_inputs([t.node for t in wanted.values()])}
         values = {name: value for name, value in values.items() if name in used}
-    found = evaluate(wanted, values)
-    leading = [dim for dim in LEADING if any(dim in x.dims for x in found.values())]
-    return as_dataset({name: x.rename(name) for name, x in found.items()}, leading)
+    found: dict[str, xr.DataArray] = evaluate(wanted, values)
+    return found
 
 
 def log_likelihood(
@@ -97,16 +106,55 @@ def log_likelihood(
             warn_of_constant(found)
         return {"log_likelihood": found}
 
+    return _with_groups("log_likelihood", spec, post, compute_rows, store, chunks)
+
+
+def residuals(
+    spec: ModelSpec, post: Any, store: Path | None = None, chunks: int | None = None
+) -> xr.DataTree:
+    """Add one-step-ahead residuals; see :meth:`dimtensor.Model.residuals`."""
+    if not spec.observed:
+        raise GraphError("residuals: the model has no observations; model.observe({...})")
+
+    def at(model: ModelSpec, point: Any) -> dict[str, dict[str, xr.DataArray]]:
+        placed = BoundGraph(model, noncentered=False)
+        wanted: dict[str, DimTensor] = {}
+        for name, (mean, sd) in predictions(placed).items():
+            error = placed.values[name] - mean
+            wanted |= {f"fitted {name}": mean, f"residuals {name}": error,
+                       f"standardized_residuals {name}": error / sd}  # fmt: skip
+        groups: dict[str, dict[str, xr.DataArray]] = {}
+        for key, x in _evaluated(placed, wanted, point).items():
+            group, name = key.split(" ", 1)
+            there = model.observed[name].notnull()
+            whole = group == "fitted" or bool(there.all())
+            groups.setdefault(group, {})[name] = (x if whole else x.where(there)).rename(name)
+        return groups
+
+    def compute_rows(number: int, model: ModelSpec, draws: xr.Dataset) -> dict[str, xr.Dataset]:
+        found = at(model, draws).items()
+        return {group: with_leading(as_dataset(x, LEADING), draws) for group, x in found}
+
+    if isinstance(post, Mapping) and not hasattr(type(post), "data_vars"):
+        return extended(None, {group: as_dataset(x, []) for group, x in at(spec, post).items()})
+    return _with_groups("residuals", spec, post, compute_rows, store, chunks)
+
+
+def _with_groups(
+    what: str, spec: ModelSpec, post: Any, compute_rows: Any, store: Path | None,
+    chunks: int | None,
+) -> xr.DataTree:  # fmt: skip
+    """Add groups of results for observations to draws, for all rows of streams."""
     if spec.streamed:
         from dimtensor.model.predictive.by_chunk import results_of_rows
 
-        return results_of_rows("log_likelihood", spec, post, compute_rows, store, chunks)
+        return results_of_rows(what, spec, post, compute_rows, store, chunks)
 
     def compute(number: int, draws: xr.Dataset) -> dict[str, xr.Dataset]:
         return compute_rows(number, spec, draws)
 
     largest = max(x.size for x in spec.observed.values())
-    return results_of("log_likelihood", post, compute, largest, store, chunks)
+    return results_of(what, post, compute, largest, store, chunks)
 
 
 def _of_known(spec: ModelSpec, name: str, values: xr.DataArray) -> xr.DataArray:

@@ -3,19 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from dimtensor.compile.function import free_inputs
+from dimtensor.dims import without
 from dimtensor.errors import GraphError, listing
-from dimtensor.graph import toposort
+from dimtensor.graph import Node, toposort
 from dimtensor.graph.dtypes import is_float
-from dimtensor.graph.rebuilding.substitute import rebuild
+from dimtensor.graph.rebuilding.substitute import expand_node, rebuild
 from dimtensor.marginal.frontend import Marginal, unknown_of
-from dimtensor.marginal.predictive_densities import by_parent, one_step_ahead
+from dimtensor.marginal.normal.information import InformationChain
+from dimtensor.marginal.predictive_densities import (
+    Prediction,
+    by_parent,
+    normal_of_terms,
+    normal_predictions,
+    one_step_ahead,
+)
 from dimtensor.marginal.unknowns import Factor, Unknown
-from dimtensor.tensor.handle import TensorHandle, wrap
+from dimtensor.tensor.handle import TensorHandle, constant, wrap
 
 if TYPE_CHECKING:
     from dimtensor.model.density import BoundGraph
@@ -190,6 +198,59 @@ def summed_terms(placed: BoundGraph) -> MarginalTerms:
         if of_each is not None:
             of_parents[label] = of_each
     return MarginalTerms(found, refused, marginal.text, ahead, not_ahead, together, of_parents)
+
+
+def predictions(placed: BoundGraph) -> dict[str, Prediction]:
+    """Return means and standard deviations of observations given earlier ones.
+
+    Missing elements have them, too.
+
+    Raises
+    ------
+    GraphError
+        If an observed variable has no normal density given earlier elements.
+    """
+    terms = {name: x.node for name, x in placed.terms().items()}
+    observed = {name: placed.values[name].node for name in placed.spec.observed}
+    for name in observed:
+        d = placed.distributions[name]
+        if name in placed.summed or d.name not in ("Normal", "MvNormal"):
+            _refuse_predictions(name, f"its distribution is {d.name}, not Normal or MvNormal")
+    masks = [x for (kind, _), x in placed.sources.items() if kind in ("kept", "parts")]
+    known = {x: expand_node(constant(True, "bool"), x.dims) for x in masks}
+    unknowns = unknowns_of(placed)
+    hidden = {unknown.name for unknown in unknowns}
+    marginal = Marginal(terms, unknowns)
+    if len(marginal.steps) > 1 or any(isinstance(x, InformationChain) for x in marginal.steps):
+        marginal = Marginal(terms, unknowns, matrices=True)
+    found: dict[str, Prediction] = {}
+    for origins, parts in _together(marginal.parts):
+        own = {name: x for name, x in observed.items() if name in origins}
+        for name, x in own.items():
+            readers = [n for n in sorted(origins - {name}) if x in toposort([terms[n]])]
+            if origins & hidden and readers:
+                _refuse_predictions(name, f"{listing(readers)} depends on its values")
+        if not own:
+            continue
+        if origins & hidden:
+            each = normal_predictions(marginal.steps, parts, own, known, marginal.flattenings)
+        else:
+            ((name, x),) = own.items()
+            apart = without(x.dims, placed.distributions[name].event_dims)
+
+            def term(moved: Mapping[Node, Node], node: Node = terms[name]) -> list[Any]:
+                return [wrap(rebuild([node], moved)[0])]
+
+            each = normal_of_terms(term, own, apart, known)
+        if isinstance(each, str):
+            _refuse_predictions(next(iter(own)), each)
+        else:
+            found |= each
+    return found
+
+
+def _refuse_predictions(name: str, why: str) -> NoReturn:
+    raise GraphError(f"there are no one-step-ahead residuals of {name!r}: {why}")
 
 
 def _why_not(
