@@ -555,6 +555,8 @@ class Model(Rendered):
         ------
         GraphError
             If nothing is observed, or an observed variable is not normal given earlier ones.
+        OptionError
+            If there are options of draws and only one point.
         MemoryLimitError
             If the result does not fit into memory; ``store=`` writes it to a file.
         InputError

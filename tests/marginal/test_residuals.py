@@ -288,6 +288,8 @@ def test_refused():
         dt.Model(counts).observe({counts: [1, 2, 3]}).residuals({})
     with pytest.raises(GraphError, match="the model has no observations"):
         dt.Model(counts).residuals({})
+    with pytest.raises(dt.OptionError, match="store= and chunks= are for draws"):
+        dt.Model(counts).observe({counts: [1, 2, 3]}).residuals({}, store="residuals.zarr")
     level = dt.rv("level", dist.GaussianRandomWalk(0.0, 0.4, dim=day, start=dist.Normal()))
     later = dt.rv("later", dist.Normal(level.shift(day=-1, fill_value=0.0), 1.0))
     fit = dt.Model(later).observe({later: [1.0, 2.0, 3.0]}).marginalize(level)

@@ -328,6 +328,8 @@ def test_results_for_all_rows_are_computed_by_chunk(tmp_path: Path):
     assert found.dims == expected.dims
     stored = one.log_likelihood(post, store=tmp_path / "by_row.zarr")["log_likelihood"]["y"]
     np.testing.assert_array_equal(stored, found)
+    errors = [fit.residuals(post)["residuals"]["y"] for fit in (one, two)]
+    np.testing.assert_allclose(*errors, rtol=1e-10, atol=1e-10)
     mean = one.predict(post, names=["mean"])["posterior_predictive"]["mean"]
     np.testing.assert_allclose(
         mean, two.predict(post, names=["mean"])["posterior_predictive"]["mean"], rtol=1e-10

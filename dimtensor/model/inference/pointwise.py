@@ -136,6 +136,8 @@ def residuals(
         return {group: with_leading(as_dataset(x, LEADING), draws) for group, x in found}
 
     if isinstance(post, Mapping) and not hasattr(type(post), "data_vars"):
+        if store is not None or chunks is not None:
+            raise OptionError("residuals: store= and chunks= are for draws, not for one point")
         return extended(None, {group: as_dataset(x, []) for group, x in at(spec, post).items()})
     return _with_groups("residuals", spec, post, compute_rows, store, chunks)
 
