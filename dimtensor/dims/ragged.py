@@ -211,6 +211,12 @@ class RaggedDim(Dim):
             for parent, label in zip(parents, own[positions].tolist(), strict=True)
         ]
 
+    def _own_labels(self) -> np.ndarray | None:
+        """Return the labels within the parents: numbers if none are given; None before data."""
+        if self.layout is None:
+            return None
+        return self.layout.numbers if self._index is None else self._index.values
+
     def to_index(self) -> pd.Index:
         """Return labels as a pandas MultiIndex: those of the parents, and within each of them.
 

@@ -36,21 +36,12 @@ class KnownElements(NamedTuple):
     mask: DimTensor | None = None
 
 
-def elements_at(values: DimTensor, at: dict[Dim, tuple[int, ...]], name: str) -> KnownElements:
-    """Return the elements of a distribution at observed positions.
-
-    Raises
-    ------
-    GraphError
-        If others than the first elements of a parent are observed, along a ragged dim.
-    """
+def elements_at(values: DimTensor, at: dict[Dim, tuple[int, ...]]) -> KnownElements:
+    """Return the elements of a distribution at observed positions."""
     (dim,) = at if len(at) == 1 else (None,)
     if not isinstance(dim, RaggedDim) or dim.layout is None:
         return KnownElements(values, at)
     known = np.array(at[dim], dtype=int)
-    owners, numbers = dim.layout.owners[known], dim.layout.numbers[known]
-    if (numbers >= np.bincount(owners, minlength=1)[owners]).any():
-        raise _not_first(name, dim, at[dim])
     return KnownElements(values, at, data(np.isin(np.arange(len(dim)), known), dims=dim))
 
 
@@ -79,11 +70,21 @@ def known_start(d: Distribution, given: KnownElements, dim: Dim) -> DimTensor:
     if dim._within is not None:
         if given.mask is None:
             raise refusal(d, given)
+        _check_first(d, given, dim)
         return given.mask
     positions = given.at[dim]
     if positions != tuple(range(len(positions))):
         raise _not_first(d.name, dim, positions)
     return arange(dim) < len(positions)
+
+
+def _check_first(d: Distribution, given: KnownElements, dim: Dim) -> None:
+    layout = dim.layout if isinstance(dim, RaggedDim) else None
+    if layout is not None:
+        known = np.array(given.at[dim], dtype=int)
+        owners, numbers = layout.owners[known], layout.numbers[known]
+        if (numbers >= np.bincount(owners, minlength=1)[owners]).any():
+            raise _not_first(d.name, dim, given.at[dim])
 
 
 def _not_first(name: str, dim: Dim, positions: tuple[int, ...]) -> GraphError:

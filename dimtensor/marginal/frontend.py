@@ -259,7 +259,11 @@ class GaussianIntegral:
 
     def _dense(self, left: Sequence[Unknown]) -> list[Unknown] | None:
         """Integrate out one unknown by a Cholesky factor; return the others, or None."""
-        found = integrate_densely(self.terms, left)
+        terms = self.terms
+        if any(dim._within is not None for unknown in left for dim in unknown.dims):
+            reader = FactorReader(left, StateDims())
+            terms = [(one, part) for one, x in terms for part in reader.summands(x)]
+        found = integrate_densely(terms, left)
         if found is None:
             return None
         self.terms, step = list(found[0]), found[1]

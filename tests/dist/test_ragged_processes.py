@@ -169,7 +169,6 @@ def test_a_latent_walk_of_each_parent_has_the_evidence_of_its_marginal() -> None
         lambda: dist.Multinomial(3, dt.full(trial, 0.2), dim=trial),
         lambda: dist.ordered(dist.Normal(0.0, 1.0), dim=trial),
         lambda: dist.MvNormal(dt.zeros(trial), dt.eye(trial)),
-        lambda: dist.GP(lambda a, b: dt.exp(-((a - b) ** 2)), at=values, dim=trial),
     ],
 )
 def test_other_distributions_along_ragged_dims_refuse(make) -> None:

@@ -2838,7 +2838,7 @@ def concatenation_of_a_ragged_dim_and_a_plain_one():
 @building
 def process_along_a_ragged_dim():
     trial = dt.ragged("trial", within=COUNTRY, lengths=[2, 0, 1])
-    dist.GP(dt.gp.Matern32(1.0), trial)
+    dist.GP(dt.gp.Matern32(1.0), trial, approximation=dt.gp.HSGP())
 
 
 @building
@@ -2964,3 +2964,16 @@ def plot_without_draws():
 def residuals_of_counts():
     counts = dt.rv("counts", dist.Poisson(2.0), dims=AGE)
     dt.Model(counts, backend="python").observe({counts: [1, 2, 0, 3, 1]}).residuals({})
+
+
+@building
+def process_over_a_ragged_dim_and_another():
+    trial = dt.ragged("trial", within=COUNTRY, lengths=[2, 0, 1])
+    dist.GP(dt.gp.Matern32(1.0), [trial, AGE])
+
+
+@building
+def plain_points_of_processes_of_each_parent():
+    trial = dt.ragged("trial", within=COUNTRY, lengths=[2, 0, 1])
+    process = dist.GP(dt.gp.Matern32(1.0), trial, noise=0.1)
+    process.conditional(dt.zeros(trial), {trial: AGE})

@@ -11,6 +11,7 @@ import numpy as np
 from dimtensor.dims import Dim, Dims, sort_dims, without
 from dimtensor.dist.approximations.hilbert import harmonic_variances, harmonics
 from dimtensor.dist.approximations.low_rank import stable_variance
+from dimtensor.dist.approximations.ordering import are_in_order, inverse, order_along, taken
 from dimtensor.dist.approximations.ranges import range_of
 from dimtensor.dist.distribution import DimsLike
 from dimtensor.dist.formulas import HALF_LOG_2PI
@@ -24,6 +25,7 @@ from dimtensor.dist.processes.kernels import (
     ScaledKernel,
     SumOfKernels,
     White,
+    places_along,
 )
 from dimtensor.dist.processes.stationary import (
     Matern12,
@@ -210,7 +212,8 @@ class StateSpace(ProcessApproximation):
 
     For Matérn kernels, their sums and products, also with periodic kernels, of points that are one
     number each, such as dates: in any order, unequally spaced, and some of them the same. A
-    periodic kernel is the sum of its first Fourier coefficients.
+    periodic kernel is the sum of its first Fourier coefficients. Along a ragged dim there is a
+    process for each parent.
 
     Parameters
     ----------
@@ -228,6 +231,8 @@ class StateSpace(ProcessApproximation):
     >>> float(d.logp(dt.zeros(day)).eval().round(4))
     -1.736
     """
+
+    _is_per_parent = True
 
     def __init__(self, waves: int | None = None):
         if waves is not None and (not isinstance(waves, int) or waves < 1):
@@ -257,7 +262,10 @@ class StateSpaceNormal(VectorDistribution, state=("kernel", "row", "waves")):
 
     The Kalman filter gives the distribution of each value conditional on those before it. States'
     covariances are carried as differences from the stationary one, which has the process noise.
+    Along a ragged dim the filter starts anew for each parent.
     """
+
+    _is_per_parent = True
 
     def __init__(
         self,
@@ -282,24 +290,17 @@ class StateSpaceNormal(VectorDistribution, state=("kernel", "row", "waves")):
         points = self._values["points"]
         node = points.node
         if node.kind == "data" and (node.name is None or node.attrs.recipe is not None):
-            if (np.diff(node.attrs.values) >= 0.0).all():
+            if are_in_order(node.attrs.values, self.row):
                 return list(values), None
-        order = points.argsort(self.row)
-        if along := without(order.dims, points.dims):
-            order = order.relabel(along[0], self.row)
+        order = order_along(points, self.row)
         return [self._at(x, order) for x in values], order
 
     def _at(self, x: Any, order: Any) -> Any:
-        return x.isel({self.row: order}) if order is not None and self.row in x.dims else x
+        return x if order is None or self.row not in x.dims else taken(x, self.row, order)
 
     def _back(self, x: Any, order: Any) -> Any:
         """Undo :meth:`_in_order`."""
-        if order is None:
-            return x
-        back = order.argsort(self.row)
-        if along := without(back.dims, order.dims):
-            back = back.relabel(along[0], self.row)
-        return x.isel({self.row: back})
+        return x if order is None else taken(x, self.row, inverse(order))
 
     def _gaps(self, order: Any) -> Any:
         points = self._at(self._values["points"], order)
@@ -405,7 +406,7 @@ class StateSpaceNormal(VectorDistribution, state=("kernel", "row", "waves")):
         """
         if set(given.at) != {self.row}:
             raise refusal(self, given)
-        known = arange(self.row).isin(list(given.at[self.row]))
+        known = places_along(self.row).isin(list(given.at[self.row]))
         drawn, rng = self.draw(rng, dims)
         lack = where(known, given.values - drawn, 0.0)
         moved = drawn + self._smoothed(lack, known)

@@ -58,14 +58,18 @@ class NormalOverDims(Distribution, state=("base", "_variance")):
         return x.unravel(self.base.row)
 
     def logp(self, x: TensorLike) -> DimTensor:
-        node = as_number(x, self._tensor_nodes, f"a value of {self.name}")
-        missing = [dim for dim in self._factors if dim not in node.dims]
+        node = wrap(as_number(x, self._tensor_nodes, f"a value of {self.name}"))
+        self._refuse_lacking(node)
+        return self.base.logp(self._flat(node))
+
+    def _refuse_lacking(self, x: DimTensor) -> None:
+        """Refuse values that lack event dims."""
+        missing = [dim for dim in self._factors if dim not in x.dims]
         if missing:
             raise DimError(
                 f"a value of {self.name} lacks event dims",
                 [("lacks", ", ".join(dim._short for dim in missing))],
             )
-        return self.base.logp(self._flat(wrap(node)))
 
     def mean(self) -> DimTensor:
         return self._apart(self.base.mean())

@@ -191,10 +191,11 @@ def drawn_position(weights: DimTensor, dim: Dim, u: DimTensor) -> DimTensor:
 
 
 def count_of(dims: Dims) -> Any:
-    """Return the number of elements along dims, as a float."""
+    """Return the number of elements along dims, as a float; of each parent along a ragged dim."""
     total: Any = 1.0
     for dim in dims:
-        total = total * (float(dim.length) if dim.length is not None else length(dim))
+        n = None if dim._within is not None else dim.length
+        total = total * (length(dim) if n is None else float(n))
     return total
 
 

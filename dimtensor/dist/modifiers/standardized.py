@@ -13,6 +13,7 @@ from dimtensor.dist.approximations.vecchia import NeighborProcess
 from dimtensor.dist.distribution import DimsLike, Distribution
 from dimtensor.dist.joint.gaussian import MatrixNormal, MvNormal, MvStudentT
 from dimtensor.dist.parameters import float_dtype
+from dimtensor.dist.processes.per_parent import NormalPerParent
 from dimtensor.dist.processes.series import AR, RandomWalk
 from dimtensor.dist.rows import TABLE
 from dimtensor.dist.spec import spec_of
@@ -71,7 +72,7 @@ def standardized(d: Distribution) -> Standardized | None:
         return _of_vector(d)
     if isinstance(d, MatrixNormal):
         return _of_matrix(d)
-    if isinstance(d, (StateSpaceNormal, NeighborProcess)):
+    if isinstance(d, (StateSpaceNormal, NeighborProcess, NormalPerParent)):
         return Standardized(_normal(), d._placed)
     if isinstance(d, LowRankNormal):
         swapped = {d.row: d.basis}

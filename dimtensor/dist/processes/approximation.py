@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import Any
+from typing import Any, ClassVar
 
 from dimtensor.dims import Dim
 from dimtensor.dist.distribution import Distribution
@@ -11,6 +11,8 @@ from dimtensor.dist.distribution import Distribution
 
 class ProcessApproximation(ABC):
     """Approximation of a process along a dim by :func:`dimtensor.dist.GP`."""
+
+    _is_per_parent: ClassVar[bool] = False  # along a ragged dim: a process for each parent
 
     @abstractmethod
     def _process(

@@ -10,10 +10,9 @@ from dimtensor.dims import Dim
 from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.joint.gaussian import MvNormal
 from dimtensor.dist.joint.raveled import NormalOverDims
-from dimtensor.dist.processes.kernels import CovarianceFunction
+from dimtensor.dist.processes.kernels import CovarianceFunction, places_along
 from dimtensor.dist.processes.points import are_times, points_of
 from dimtensor.errors import DimError, OptionError, listing
-from dimtensor.tensor.constructors import arange
 from dimtensor.tensor.elementwise import equal, where
 from dimtensor.tensor.handle import as_node, wrap
 from dimtensor.tensor.linalg.contract import dot
@@ -260,4 +259,4 @@ def conditioned(
 
 def with_diagonal(cov: Any, row: Dim, col: Dim, variance: Any) -> Any:
     """Add variances to the diagonal of a covariance."""
-    return where(equal(arange(row), arange(col)), cov + variance, cov)
+    return where(equal(places_along(row), places_along(col)), cov + variance, cov)

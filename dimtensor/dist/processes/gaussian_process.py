@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import Dim, ProductDim, sort_dims
+from dimtensor.dims import Dim, ProductDim, RaggedDim, sort_dims
 from dimtensor.dist.distribution import Distribution
 from dimtensor.dist.joint.gaussian import MvNormal
 from dimtensor.dist.parameters import as_parameter
@@ -13,6 +13,7 @@ from dimtensor.dist.processes.approximation import ProcessApproximation
 from dimtensor.dist.processes.conditional import GaussianProcess, ProcessSource, with_diagonal
 from dimtensor.dist.processes.kernels import CovarianceFunction
 from dimtensor.dist.processes.over_dims import over_dims
+from dimtensor.dist.processes.per_parent import process_per_parent
 from dimtensor.dist.processes.points import points_of
 from dimtensor.dist.processes.series import series_dim
 from dimtensor.errors import ArgumentError, DimError, OptionError, RaggedDimError, listing
@@ -50,6 +51,9 @@ def GP(
     :class:`KroneckerNormal`, whose cost is the sum of the cubes of the lengths. Sums of products
     are normal vectors over the product of the dims.
 
+    Along a ragged dim there is a process for each parent, independent of the others, and the log
+    density has the dim of the parents.
+
     Parameters
     ----------
     kernel : gp.CovarianceFunction, callable or DimTensor
@@ -85,7 +89,8 @@ def GP(
     DimError
         If the points, or the covariances, lack the dim, or a kernel is on none of several dims.
     RaggedDimError
-        If the dim is ragged.
+        If one of several dims is ragged, or an approximation or given covariances are along a
+        ragged dim.
     OptionError
         If a function has no points, covariances have some, or `noise` or `jitter` is below 0; if
         labels of the dim are no points, or a kernel has durations for points that are not dates.
@@ -130,13 +135,17 @@ def GP(
     if len(dims) > 1:
         return over_dims(kernel, dims, at, mean, noise, added)
     points = points_of(kernel, dims[0], at) if callable(kernel) else None
+    variance = added if noise is None else added + square(noise)
+    if isinstance(dims[0], RaggedDim):
+        if points is None:
+            raise _refusal(dims[0], "given covariances")
+        return process_per_parent(kernel, dims[0], points, at, mean, variance)
     cov = _covariances(kernel, dims[0], points) if callable(kernel) else _given(kernel, at)
     _, row, col = matrix(cov, None, "GP")
     if row != dims[0]:
         raise DimError(
             f"GP: the covariances are over {row._short} and {col._short}, not {dims[0]._short}"
         )
-    variance = added if noise is None else added + square(noise)
     whole = with_diagonal(cov, row, col, variance)
     if points is None:
         return MvNormal(mean, whole)
@@ -159,26 +168,38 @@ def _check_approximation(approximation: Any, kernel: Any, dims: tuple[Dim, ...])
             "GP: an approximation takes a kernel, and covariances are given",
             hint="such as kernel=dt.gp.Matern52(1.0)",
         )
+    if isinstance(dims[0], RaggedDim) and not approximation._is_per_parent:
+        raise _refusal(dims[0], f"approximations such as {type(approximation).__name__}")
 
 
 def _dims_of(dim: Any) -> tuple[Dim, ...]:
     if isinstance(dim, ProductDim):
-        return dim.factors
-    if isinstance(dim, (Dim, str)) or not isinstance(dim, Iterable):
-        return (_plain(series_dim(dim, "GP")),)
-    return sort_dims([_plain(series_dim(each, "GP")) for each in dim])
-
-
-def _plain(dim: Dim) -> Dim:
-    if dim._within is not None:
+        dims = dim.factors
+    elif isinstance(dim, (Dim, str)) or not isinstance(dim, Iterable):
+        dims = (series_dim(dim, "GP"),)
+    else:
+        dims = sort_dims([series_dim(each, "GP") for each in dim])
+    for each in dims:
+        above = each._within
+        if above is None or (dims == (each,) and isinstance(each, RaggedDim)):
+            continue
         raise RaggedDimError(
-            f"GP: points are along a plain dim, and {dim._title} has some for each of "
-            f"{dim._within._title}",
-            [("dim", repr(dim))],
-            f"a process for each {dim._within._short} along a plain dim of numbers has its values "
-            f"along {dim._short}: f.isel(number=dt.arange({dim._short}))",
+            f"GP: processes of each {above._short} are along one ragged dim, not "
+            f"{listing([one._short for one in dims])}",
+            [("dims", ", ".join(map(repr, dims)))],
+            f"points of several numbers: at=x, a tensor along {each._short} with a further dim",
         )
-    return dim
+    return dims
+
+
+def _refusal(dim: RaggedDim, what: str) -> RaggedDimError:
+    return RaggedDimError(
+        f"GP: {what} are along a plain dim, and {dim._title} is within {dim.within._title}",
+        [("dim", repr(dim))],
+        f"a kernel such as dt.gp.Matern32(1.0), exact or with approximation=dt.gp.StateSpace(); or "
+        f"processes of each {dim.within._short} along a plain dim of numbers, whose values along "
+        f"{dim._short} are f.isel(number=dt.arange({dim._short}))",
+    )
 
 
 def _covariances(kernel: Callable[[Any, Any], Any], dim: Dim, points: Any) -> TensorHandle:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from dimtensor.dims import Dim, Dims, without
+from dimtensor.dims import Dim, Dims, RaggedDim, without
 from dimtensor.dist.parameters import as_parameter
 from dimtensor.dist.state import HasState
 from dimtensor.errors import ArgumentError, DimError, OptionError, listing, printable
@@ -378,9 +378,10 @@ class White(CovarianceFunction):
                 f"White: points are along one dim each, not {listing([d._short for d in row])} "
                 f"and {listing([d._short for d in col])}"
             )
-        if row[0]._unrenamed is not col[0]._unrenamed:
-            return 0.0 * arange(row[0]) * arange(col[0])  # points of other sets
-        return where(equal(arange(row[0]), arange(col[0])), self.variance, 0.0)
+        one, other = places_along(row[0]), places_along(col[0])
+        if unrenamed(row[0]) is not unrenamed(col[0]):
+            return 0.0 * one * other  # points of other sets
+        return where(equal(one, other), self.variance, 0.0)
 
     @printable
     def __repr__(self) -> str:
@@ -438,6 +439,18 @@ def on_none(kernel: CovarianceFunction, dims: Dims) -> DimError:
         [("dims", ", ".join(names))],
         f"name the dim of each kernel: dt.gp.Matern52(1.0).on({names[0]})",
     )
+
+
+def unrenamed(dim: Dim) -> Dim:
+    """Return the dim of a renamed one; of all positions of a ragged dim, that dim."""
+    return dim._unrenamed._unrenamed
+
+
+def places_along(dim: Dim) -> Any:
+    """Return the number of each point among all of them, also along a ragged dim."""
+    if not isinstance(dim, RaggedDim):
+        return arange(dim)
+    return arange(dim.flat).relabel(dim.flat, dim)
 
 
 def over_features(z: Any, x: Any, y: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from dimtensor.dims import Dim
+from dimtensor.dims import Dim, RaggedDim
 from dimtensor.dist.processes.kernels import CovarianceFunction
 from dimtensor.errors import DimError, OptionError, listing
 from dimtensor.tensor.handle import TensorHandle, as_node, wrap
@@ -25,7 +25,8 @@ def points(dim: Dim, numbers: Dim | None = None) -> DimTensor:
     Dates with a time zone count from 1970 in UTC; durations are in days, too. Labels that are
     tuples, such as coordinates of places, are points of several numbers, along a further dim.
 
-    In predictions along a dim with other labels they are those of the new labels.
+    Along a ragged dim they are the labels within each parent, or the numbers 0, 1 and so on. In
+    predictions along a dim with other labels they are those of the new labels.
 
     Parameters
     ----------
@@ -71,7 +72,7 @@ def points(dim: Dim, numbers: Dim | None = None) -> DimTensor:
 def _coordinates(dim: Dim) -> np.ndarray:
     """Convert labels to numbers, and tuples to rows of numbers."""
     hint = f"give the points: at=x, a tensor along {dim._short}"
-    labels = dim.coords
+    labels = _labels_of(dim)
     if labels is None:
         raise OptionError(
             f"labels of {dim._short} are not known, so that they are no points of a kernel",
@@ -99,7 +100,7 @@ def _as_numbers(labels: Any, dim: Dim, hint: str) -> np.ndarray:
     if index.dtype.kind not in "iuf":
         raise OptionError(
             f"labels of {dim._short} are neither numbers nor dates, nor tuples of these",
-            [("labels", listing(dim.to_index().tolist()))],
+            [("labels", listing(index.tolist()))],
             hint,
         )
     return np.asarray(index, float)
@@ -109,7 +110,13 @@ def are_times(dim: Dim) -> bool:
     """Return whether the labels of a dim are dates, with or without a time zone, or durations."""
     import pandas as pd
 
-    return dim.coords is not None and pd.Index(dim.coords).dtype.kind in "mM"
+    labels = _labels_of(dim)
+    return labels is not None and pd.Index(labels).dtype.kind in "mM"
+
+
+def _labels_of(dim: Dim) -> Any:
+    """Return the labels of a dim; along a ragged dim those within each parent."""
+    return dim._own_labels() if isinstance(dim, RaggedDim) else dim.coords
 
 
 def check_durations(kernel: CovarianceFunction, dim: Dim) -> None:

@@ -263,14 +263,17 @@ def _whitened(
             continue
         factor, apart = node.inputs
         (row, col), options = node.attrs.core_in[0], node.attrs.function.options
-        mean, batch = _mean(apart, white), without(white.dims, [row])
+        own = row
+        if apart.kind == "relabel" and len(apart.attrs.pairs) == 1:
+            ((own, _),), (apart,) = apart.attrs.pairs, apart.inputs
+        mean, batch = _mean(apart, white), without(white.dims, [own])
         if mean is None or not options["lower"] or options["unit_diagonal"]:
             continue
         if not set(factor.dims) <= {*batch, row, col} or white in set(toposort([factor])):
             continue
         units = tensor(f"{name} in units", node.dims)
         below = where(arange(row) >= arange(col), wrap(factor), 0.0)
-        moved = mean + dot(below, units, dim=[col])
+        moved = mean + wrap(relabel_node(dot(below, units, dim=[col]).node, (row, own)))
         logs = log(diagonal(wrap(factor), [row, col])).sum(row)
         logs = wrap(expand_node(logs.node, batch))
         return node, units.node, moved.node, logs.sum() if logs.dims else logs

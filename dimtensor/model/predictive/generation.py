@@ -92,7 +92,7 @@ class DrawFunction:
         within = {dim: there for dim, there in at.items() if dim in event}
         value = known
         if any(len(there) < len(dim) for dim, there in within.items()):
-            value = wrap(self._drawn(node, inputs, elements_at(known, within, node.name)))
+            value = wrap(self._drawn(node, inputs, elements_at(known, within)))
         for dim, there in at.items():
             if dim not in within:
                 found = arange(dim).isin(list(there))
