@@ -46,7 +46,7 @@ def without_rows(model: Model, post: Any) -> list[str]:
     none that is left out.
     """
     draws = posterior_of(post)
-    rows = {dim for x in model.observed.values() for dim in x.dims}
+    rows = {dim.name for name in model.observed for dim in model.variables[name].tensor.dims}
     rows -= {dim for name in model.free if name in draws for dim in draws[name].dims}
     return [str(name) for name, x in draws.data_vars.items() if rows.isdisjoint(x.dims)]
 

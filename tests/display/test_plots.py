@@ -138,6 +138,16 @@ def test_a_summary_has_no_row_for_each_observation():
         fit.summary(post, "my")
 
 
+def test_a_summary_of_observations_that_are_read_from_a_stream():
+    pytest.importorskip("arviz")
+    mu, row = dt.rv("mu", dist.Normal(0.0, 1.0)), dt.Dim("row")
+    y = dt.rv("y", dist.Normal(mu, 1.0), dims=row)
+    model = dt.Model(y, backend="python")
+    fit = model.observe({y: dt.stream(np.array([1.0, 2.0, 4.0]), dims=row, chunks=2)})
+    found = fit.summary(fit.laplace(50, seed=1), kind="stats")
+    assert list(found.index) == ["mu"]
+
+
 def test_a_latent_state_is_none_of_the_rows():
     pytest.importorskip("arviz")
     state = dt.rv("state", dist.GaussianRandomWalk(0.0, 1.0, dim=T, start=dist.Normal(0.0, 1.0)))
