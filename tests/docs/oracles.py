@@ -464,3 +464,19 @@ def switching() -> tuple[dict[str, np.ndarray], np.ndarray]:
             back = move[i] @ (likely[i] * back)
             back /= back.sum()
     return named(x), think
+
+
+def stimulation() -> dict[str, np.ndarray]:
+    """Skills by pair, effects by pair and skills of people, where the posterior is highest."""
+    table = pd.read_csv(DATA / "choices.csv")
+    pair = table["pair"].to_numpy()[:, None] == np.array(["WL", "LL", "WW"])
+    person = pd.get_dummies(table["subject"]).to_numpy(float)
+    x = np.hstack([pair, pair * table["stimulation"].to_numpy()[:, None], person])
+    sign = 2.0 * table["best"].to_numpy() - 1.0
+    scale = np.repeat([1.5, 0.5, 0.5], [3, 3, 14])
+
+    def cost(b: np.ndarray) -> float:
+        return np.logaddexp(0.0, -sign * (x @ b)).sum() + 0.5 * ((b / scale) ** 2).sum()
+
+    b = optimize.minimize(cost, np.zeros(20), method="BFGS").x
+    return {"skill": b[:3], "effect": b[3:6], "own": b[6:]}
