@@ -305,3 +305,16 @@ def test_refused():
     fit = dt.Model(seen := dt.rv("y", dist.Normal(level, 1.0))).observe({seen: np.zeros(3)})
     with pytest.raises(GraphError, match="'y': a walk along a ragged dim has no predictions"):
         fit.marginalize(level).residuals({})
+    kind = dt.rv("kind", dist.Bernoulli(0.3), dims=day)
+    fit = dt.Model(seen := dt.rv("y", dist.Normal(1.0 * kind, 0.5))).observe({seen: np.zeros(3)})
+    with pytest.raises(GraphError, match="'y': it is a mixture given earlier elements, over 'kind"):
+        fit.marginalize(kind).residuals({})
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_short_series_of_late_length(n):
+    day, y = dt.Dim("day"), np.array([2.0, 2.5])[:n]
+    level = dt.rv("level", dist.GaussianRandomWalk(0.0, 0.4, dim=day, start=dist.Normal(0.5, 2.0)))
+    seen = dt.rv("y", dist.Normal(level, 0.7))
+    fit = dt.Model(seen, backend="python").observe({seen: y}).marginalize(level)
+    agree(fit.residuals({}), "y", walk(y, 0.4, 0.7))

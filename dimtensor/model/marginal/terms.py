@@ -232,6 +232,10 @@ def predictions(placed: BoundGraph) -> dict[str, Prediction]:
                 _refuse_predictions(name, f"{listing(readers)} depends on its values")
         if not own:
             continue
+        discrete = [u.name for u in unknowns if u.name in origins and not u.continuous]
+        if discrete:
+            why = f"it is a mixture given earlier elements, over {listing(discrete)}"
+            _refuse_predictions(next(iter(own)), why)
         if origins & hidden:
             each = normal_predictions(marginal.steps, parts, own, known, marginal.flattenings)
         else:
