@@ -349,7 +349,8 @@ class StateSpaceNormal(VectorDistribution, state=("kernel", "row", "waves")):
         self, noise: Any, gaps: Any, stationary: Any, xs: Any, dims: Dims, state: Dim, other: Dim
     ) -> Any:
         pair = [state, other]
-        own = dict.fromkeys((*noise.dims, *gaps.dims, *stationary.dims))
+        kernel = [dim for node in parameter_nodes(self.kernel) for dim in node.dims]
+        own = dict.fromkeys((*noise.dims, *gaps.dims, *stationary.dims, *kernel))
         batch = without(tuple(own), [self.row, *pair])
         return (
             full(sort_dims(dict.fromkeys((*without(dims, [self.row]), *batch, state))), 0.0),

@@ -106,6 +106,20 @@ def test_lengths_and_points_of_a_call_with_extra_dims(form) -> None:
 
 
 @each_form
+def test_parents_within_parents_and_length_scales_with_extra_dims(form) -> None:
+    run, document = dt.Dim("run", length=2), dt.Dim("document", length=2)
+    sentence = dt.ragged("sentence", within=document, lengths=[3, 1])
+    word = dt.ragged("word", within=sentence, by=sentence.coords[OWNERS], coords=TIMES)
+    lengths = np.array([[1.0, 2.0], [3.0, 0.5]])
+    kernel = dt.gp.Matern32(dt.data(lengths, dims=[document, run]))
+    d = dist.GP(kernel, word, noise=0.3, approximation=form)
+    found = d.logp(dt.data(VALUES, dims=word)).eval(backend="python").transpose("sentence", "run")
+    for r in range(2):
+        expected = log_densities(VALUES, 0.3, lengths[[0, 0, 0, 1], r])
+        np.testing.assert_allclose(found.values[:, r], expected, rtol=1e-10)
+
+
+@each_form
 def test_draws_of_parents_are_independent(form) -> None:
     d = dist.GP(dt.gp.Matern32(reach), trial, mean=reach, noise=0.3, approximation=form)
     n = 20_000
