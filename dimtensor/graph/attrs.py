@@ -36,7 +36,8 @@ class DataAttrs:
     """Values of a data leaf, with axes in the canonical order of its dims; compared by value.
 
     Values computed from the labels of dims, such as calendar parts, have a `recipe`: a function and
-    its arguments, including dims, which recomputes them for other dims.
+    its arguments, including dims, which recomputes them for other dims. Equal values with other
+    units are other data, which is what `described` is for.
     """
 
     name: str | None
@@ -45,6 +46,7 @@ class DataAttrs:
     categories: Dim | None = None
     labels: tuple = ()  # (dim, Coords) of the dims that got their labels with this data
     recipe: tuple | None = None
+    described: str | None = None  # attributes of the array, such as units, and of its coordinates
     _key: tuple = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
@@ -55,7 +57,8 @@ class DataAttrs:
         object.__setattr__(self, "values", values)
         digest = hashlib.blake2b(values.tobytes(), digest_size=16).digest()
         key = (self.name, self.dims, values.dtype.str, values.shape, digest, self.categories,
-               self.labels, *(() if self.recipe is None else (self.recipe,)))  # fmt: skip
+               self.labels, *(() if self.recipe is None else (self.recipe,)),
+               *(() if self.described is None else (self.described,)))  # fmt: skip
         object.__setattr__(self, "_key", key)
 
     def __eq__(self, other: object) -> bool:
@@ -66,7 +69,7 @@ class DataAttrs:
 
     def __reduce__(self) -> tuple:
         own = (self.name, self.dims, self.values, self.categories, self.labels, self.recipe)
-        return DataAttrs, own
+        return DataAttrs, (*own, self.described)
 
 
 class ConstantAttrs(NamedTuple):

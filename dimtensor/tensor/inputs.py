@@ -261,11 +261,19 @@ def data(
     )
     canonical = sort_dims(order)
     array = array.transpose([order.index(dim) for dim in canonical])
-    node = make("data", (), DataAttrs(name, canonical, array, categories, labels))
-    if is_dataarray(value) and (value.attrs or any(x.attrs for x in value.coords.values())):
+    described = _described(value) if is_dataarray(value) else None
+    attrs = DataAttrs(name, canonical, array, categories, labels, described=described)
+    node = make("data", (), attrs)
+    if described is not None:
         # without its elements, which would be kept alive
         attributes.set(node, value.isel({dim: slice(0) for dim in value.dims}).copy())
     return wrap(node)
+
+
+def _described(array: Any) -> str | None:
+    """Return the attributes of a DataArray and of its coordinates as text; None without any."""
+    found = {str(name): dict(x.attrs) for name, x in array.coords.items() if x.attrs}
+    return repr((dict(array.attrs), found)) if array.attrs or found else None
 
 
 def require_dim(categories: Any) -> None:

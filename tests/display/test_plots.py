@@ -46,6 +46,16 @@ def test_data_have_the_units_of_their_array():
     assert line.get_ydata().tolist() == [1.0, 2.0, 4.0]
 
 
+def test_equal_values_of_other_units_are_other_data():
+    described = [{"units": "m"}, {"units": "s"}, {}]
+    made = [dt.data(xr.DataArray([1.0, 2.0], dims="t", attrs=attrs)) for attrs in described]
+    assert len({x.node for x in made}) == 3
+    for x, unit in zip(made, ("[m]", "[s]", ""), strict=True):
+        (line,) = x.plot()
+        assert line.axes.get_ylabel().strip() == unit
+        line.figure.clear()
+
+
 def test_what_has_no_values_has_no_plot():
     with pytest.raises(
         dt.GraphError, match=r"depends on input 'y', and has no plot before it is computed"
