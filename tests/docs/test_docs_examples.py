@@ -53,11 +53,15 @@ def run_page(text: str, filename: str) -> dict[str, object]:
     """Run a page's blocks in one namespace; tracebacks show the page's own line numbers.
 
     ``_`` is the value of a block's last expression, for the checks: a condition, or statements.
+    Readers do not see checks, so blocks do not see what checks define; later checks do.
     """
     namespace: dict[str, object] = {"__name__": "__page__"}
+    of_checks: dict[str, object] = {}
     for block in blocks(text):
         if block.is_check:
-            check(block, filename, namespace)
+            known = {**of_checks, **namespace}
+            check(block, filename, known)
+            of_checks |= {k: v for k, v in known.items() if namespace.get(k) is not v}
         elif block.raises:
             with pytest.raises(Exception, match=r".") as failure:
                 run(block, filename, namespace)

@@ -335,8 +335,8 @@ def filtered(
         early.append(term + in_constant_column(there.constant, chain.columns))
         following = chain.early[number + 1] if number + 1 < len(chain.early) else chain.loop
         mean, covariance = _renamed(found, step.after.dims, following.state.dims)
-    shift = None if shifts is None else shifts(chain.loop, True)
-    late = _looped(chain, mean, covariance, shift, known)
+    along = None if shifts is None else shifts(chain.loop, True)
+    late = _looped(chain, mean, covariance, along, known)
     total: Any = late.sum(chain.loop.position.loop_dim)
     for term in early:
         total = total + term
@@ -407,7 +407,8 @@ def _looped(
     _, (terms, states) = scan(body, (mean, covariance, start), xs or None, dim=dim)
     if known:
         there = {name: wrap(rebuild([x.node], known)[0]) for name, x in xs.items()}
-        terms = run(*states, there)[2]
+        mean, covariance, plain = states
+        terms = run(mean, covariance, plain, there)[2]
     return wrap(expand_node(terms.node, (dim,)))
 
 
