@@ -159,7 +159,7 @@ APART: dict[str, dict[str, Any]] = {
     "predictions_of_unnamed_data": {"model": WITH_DATA, "post": WITH_DATA.draw(2, seed=1)["prior"]
                                     .to_dataset(), "k": AGE},
     "exported_function_that_is_not_there": {"f": dt.function([IN], IN * 2.0, backend="python")},
-    "centering_in_chunks": {"late": CHUNKED, "other": CHUNKED},
+    "running_sum_in_chunks": {"late": CHUNKED, "other": CHUNKED},
     "chunks_of_dask_beyond_the_memory": {"array": xr.DataArray(np.ones(3), dims="obs")},
     "product_dim_in_chunks": {"matrix": CHUNKED},
     "evaluation_without_an_input": {"value": np.ones(3), "x": IN, "tensor": IN},
