@@ -29,11 +29,14 @@ class KnownElements(NamedTuple):
         Observed positions along event dims; along others all elements are observed.
     mask : DimTensor, optional
         Along a ragged dim, whether a position is observed.
+    come_first : bool
+        Along a ragged dim, whether those of each parent are its first ones.
     """
 
     values: DimTensor
     at: dict[Dim, tuple[int, ...]]
     mask: DimTensor | None = None
+    come_first: bool = True
 
 
 def elements_at(values: DimTensor, at: dict[Dim, tuple[int, ...]]) -> KnownElements:
@@ -42,7 +45,10 @@ def elements_at(values: DimTensor, at: dict[Dim, tuple[int, ...]]) -> KnownEleme
     if not isinstance(dim, RaggedDim) or dim.layout is None:
         return KnownElements(values, at)
     known = np.array(at[dim], dtype=int)
-    return KnownElements(values, at, data(np.isin(np.arange(len(dim)), known), dims=dim))
+    owners, numbers = dim.layout.owners[known], dim.layout.numbers[known]
+    come_first = bool((numbers < np.bincount(owners, minlength=1)[owners]).all())
+    mask = data(np.isin(np.arange(len(dim)), known), dims=dim)
+    return KnownElements(values, at, mask, come_first)
 
 
 def refusal(d: Distribution, given: KnownElements) -> GraphError:
@@ -70,21 +76,13 @@ def known_start(d: Distribution, given: KnownElements, dim: Dim) -> DimTensor:
     if dim._within is not None:
         if given.mask is None:
             raise refusal(d, given)
-        _check_first(d, given, dim)
+        if not given.come_first:
+            raise _not_first(d.name, dim, given.at[dim])
         return given.mask
     positions = given.at[dim]
     if positions != tuple(range(len(positions))):
         raise _not_first(d.name, dim, positions)
     return arange(dim) < len(positions)
-
-
-def _check_first(d: Distribution, given: KnownElements, dim: Dim) -> None:
-    layout = dim.layout if isinstance(dim, RaggedDim) else None
-    if layout is not None:
-        known = np.array(given.at[dim], dtype=int)
-        owners, numbers = layout.owners[known], layout.numbers[known]
-        if (numbers >= np.bincount(owners, minlength=1)[owners]).any():
-            raise _not_first(d.name, dim, given.at[dim])
 
 
 def _not_first(name: str, dim: Dim, positions: tuple[int, ...]) -> GraphError:
