@@ -174,7 +174,8 @@ class WithCapturedTensors(
         told = [given.values] if given.mask is None else [given.values, given.mask]
         inside = [tensor(None, self._back(x.dims), x.dtype) for x in told]
         at = {self._back([dim])[0]: there for dim, there in given.at.items()}
-        known = KnownElements(inside[0], at, *inside[1:])
+        mask = None if given.mask is None else inside[1]
+        known = given._replace(values=inside[0], at=at, mask=mask)
         return self._drawn(
             rng,
             dims,
