@@ -73,9 +73,9 @@ def _read(node: For) -> set[str]:
     """Return the arrays whose elements a loop reads."""
     values: list[Expression] = []
     for each in node.body:
-        values.append(each.value)  # type: ignore[attr-defined]
-        if isinstance(each, (Store, Accumulate)) and isinstance(each.target, Load):
-            values += each.target.index
+        if isinstance(each, (Assign, Store, Accumulate)):
+            values.append(each.value)
+            values += each.target.index if isinstance(each.target, Load) else ()
     found = (part for value in values for part in expressions_in(value))
     return {part.array.name for part in found if isinstance(part, Load)}
 
@@ -99,16 +99,15 @@ def _loops_of(node: For, fresh: Callable[[str], str]) -> list[Statement]:
     for at, piece in enumerate(pieces):
         body: list[Statement] = []
         own: dict[str, Var] = {}  # what stands for variables of earlier pieces
-        changed: dict[str, Var] = {}
         for each in piece:
             for name in sorted(x for x in each.uses if x in places and x not in own):
                 of = variables[name]
                 own[name] = Var(fresh(name), of.dtype, of.loops)
                 body.append(Assign(own[name], places[name]))
             body.append(replaced(each, own) if own else each)
-            if each.defines in variables:
-                changed[each.defines] = own.get(each.defines, variables[each.defines])
-        kept = {name: value for name, value in changed.items() if last.get(name, at) > at}
+        # a total of an earlier piece that this one adds to is kept again
+        made = (each.defines for each in piece if each.defines in variables)
+        kept = {x: own.get(x, variables[x]) for x in made if last.get(x, at) > at}
         for dtype in dict.fromkeys(value.dtype for value in kept.values()):
             array = Array(fresh("kept"), dtype, 2)
             rows = [name for name, value in kept.items() if value.dtype == dtype]

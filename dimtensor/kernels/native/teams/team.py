@@ -155,9 +155,7 @@ class Team:
         memory = self._memory
         memory.batch = batch, arrays
         try:
-            found: Results | int | None = batch.enter(memory.address, *arrays)
-            if type(found) is int:
-                found = self._wait(batch, found)
+            found = self._wait(batch, batch.enter(memory.address, *arrays))
         except Exception:
             memory.code.cancel(memory.address, batch.count)
             self._wait(batch, BUSY)
@@ -167,9 +165,9 @@ class Team:
             self._interrupt()
             raise
         memory.batch = None
-        return found  # type: ignore[return-value]
+        return found
 
-    def _wait(self, batch: Batch, answer: Results | int) -> Results | None:
+    def _wait(self, batch: Batch, answer: Results | int | None) -> Results | None:
         """Wait until a batch that has begun has ended."""
         code, at = self._memory.code, self._memory.address
         while answer in (BUSY, TAKEN):
