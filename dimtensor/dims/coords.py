@@ -418,7 +418,7 @@ class Coords:
         )
 
     def _hint(self, label: Any) -> str | None:
-        """Suggest a list in place of a tuple of labels."""
+        """Suggest a list of labels instead of a tuple."""
         if isinstance(label, tuple) and any(self._exact(each) is not None for each in label):
             return f"{plain_repr(list(label))} selects several labels; a tuple is one label"
         return None

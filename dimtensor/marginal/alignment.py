@@ -336,7 +336,7 @@ class Flattening:
             return None
 
     def _along(self, node: Node, known: dict[Node, Node], below: Set[Node]) -> Node:
-        """Return a node along the plain dims; `known` are those that were written before."""
+        """Return a node along the plain dims; `known` maps the nodes written before."""
         if node in known:
             return known[node]
         if node not in below:

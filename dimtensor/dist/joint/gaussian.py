@@ -59,12 +59,12 @@ class _Elliptical(VectorDistribution, state=("form", "row", "col")):
 
     @abstractmethod
     def _logp_of_known(self, x: TensorLike, there: DimTensor | None) -> DimTensor:
-        """Return the marginal log density of the elements that are there, by default of all."""
+        """Return the marginal log density of the observed elements, by default of all."""
 
     def _known_distance(
         self, x: DimTensor, mu: Any, there: DimTensor | None
     ) -> tuple[DimTensor, DimTensor, Any]:
-        """Return the squared Mahalanobis distance of the elements that are there.
+        """Return the squared Mahalanobis distance of the observed elements.
 
         Returns
         -------

@@ -68,7 +68,7 @@ class NormalPerParent(NormalOverDims, state=("dim",)):
         return self._logp_of_known(x, None)
 
     def _logp_of_known(self, x: TensorLike, there: DimTensor | None) -> DimTensor:
-        """Return the marginal log densities of the elements of each parent that are there."""
+        """Return the marginal log density of each parent's observed elements."""
         node = wrap(as_number(x, self._tensor_nodes, f"a value of {self.name}"))
         self._refuse_lacking(node)
         base, pair = self.base, [self.base.row, self.base.col]

@@ -89,7 +89,7 @@ def _is_refused(y: Node, dims: Sequence[Dim]) -> bool:
 
 
 def _is_possible(y: Node, dims: Sequence[Dim]) -> bool:
-    """Return whether an expression can be computed in slices, after epilogues of its own."""
+    """Return whether slices suffice for an expression, after epilogues of its own."""
     while _is_refused(y, dims):
         step = _first_step(y, dims)
         if step is None:
