@@ -8,8 +8,6 @@ import re
 
 import numpy as np
 import pytest
-import scipy.stats as st
-from scipy.special import expit
 
 import dimtensor as dt
 from dimtensor.spellings import TABLE
@@ -138,67 +136,3 @@ def test_names_on_our_side_of_a_table_are_there(name):
     names = re.findall(r"\b(dt|dist|model|fit)\.(\w+)\(", " ".join(ours))
     assert len(names) > 8
     assert [each for each in names if not hasattr(owners[each[0]], each[1])] == []
-
-
-# values of what rows leave open, and Stan's densities in SciPy's parameters
-VALUES = {
-    "alpha": 1.5, "beta": 2.5, "theta": 0.3, "n": 7, "a": 9, "b": 6, "low": 0, "high": 9, "mu": 0.7,
-    "sigma": 1.3, "phi": 2.2, "eta": 0.4, "rate": 1.7, "xi": 0.2, "omega": 1.4, "nu": 4.5,
-    "y_min": 0.5, "scale": 1.9, "kappa": 2.1,
-}  # fmt: skip
-_STAN = {
-    "bernoulli": lambda theta: st.bernoulli(theta),
-    "bernoulli_logit": lambda alpha: st.bernoulli(expit(alpha)),
-    "binomial": lambda n, theta: st.binom(n, theta),
-    "binomial_logit": lambda n, alpha: st.binom(n, expit(alpha)),
-    "beta_binomial": lambda n, alpha, beta: st.betabinom(n, alpha, beta),
-    "hypergeometric": lambda n, a, b: st.hypergeom(a + b, a, n),
-    "discrete_range": lambda low, high: st.randint(low, high + 1),
-    "neg_binomial": lambda alpha, beta: st.nbinom(alpha, beta / (beta + 1)),
-    "neg_binomial_2": lambda mu, phi: st.nbinom(phi, phi / (mu + phi)),
-    "neg_binomial_2_log": lambda eta, phi: st.nbinom(phi, phi / (np.exp(eta) + phi)),
-    "poisson": lambda rate: st.poisson(rate),
-    "poisson_log": lambda alpha: st.poisson(np.exp(alpha)),
-    "normal": lambda mu, sigma: st.norm(mu, sigma),
-    "exp_mod_normal": lambda mu, sigma, rate: st.exponnorm(1 / (sigma * rate), mu, sigma),
-    "skew_normal": lambda xi, omega, alpha: st.skewnorm(alpha, xi, omega),
-    "student_t": lambda nu, mu, sigma: st.t(nu, mu, sigma),
-    "cauchy": lambda mu, sigma: st.cauchy(mu, sigma),
-    "double_exponential": lambda mu, sigma: st.laplace(mu, sigma),
-    "logistic": lambda mu, sigma: st.logistic(mu, sigma),
-    "gumbel": lambda mu, beta: st.gumbel_r(mu, beta),
-    "lognormal": lambda mu, sigma: st.lognorm(sigma, scale=np.exp(mu)),
-    "chi_square": lambda nu: st.chi2(nu),
-    "inv_chi_square": lambda nu: st.invgamma(nu / 2, scale=0.5),
-    "scaled_inv_chi_square": lambda nu, sigma: st.invgamma(nu / 2, scale=nu * sigma**2 / 2),
-    "exponential": lambda beta: st.expon(scale=1 / beta),
-    "gamma": lambda alpha, beta: st.gamma(alpha, scale=1 / beta),
-    "inv_gamma": lambda alpha, beta: st.invgamma(alpha, scale=beta),
-    "weibull": lambda alpha, sigma: st.weibull_min(alpha, scale=sigma),
-    "frechet": lambda alpha, sigma: st.invweibull(alpha, scale=sigma),
-    "rayleigh": lambda sigma: st.rayleigh(scale=sigma),
-    "loglogistic": lambda alpha, beta: st.fisk(beta, scale=alpha),
-    "pareto": lambda y_min, alpha: st.pareto(alpha, scale=y_min),
-    "pareto_type_2": lambda _, scale, alpha: st.lomax(alpha, scale=scale),
-    "beta": lambda alpha, beta: st.beta(alpha, beta),
-    "beta_proportion": lambda mu, kappa: st.beta(mu * kappa, (1 - mu) * kappa),
-    "von_mises": lambda mu, kappa: st.vonmises(kappa, mu),
-    "uniform": lambda low, high: st.uniform(low, high - low),
-}
-
-
-def test_distributions_of_stan_have_the_densities_of_scipy():
-    text = (DOCS / "from-stan.md").read_text()
-    rows = dict(re.findall(r"^\| `(\w+\([^`]+\))` \| `(dist[^`]+)` \|$", text, re.M))
-    found = {}
-    for theirs, ours in rows.items():
-        name, arguments = theirs[:-1].split("(")
-        if name in _STAN:
-            found[name] = (_STAN[name](*(eval(x, VALUES) for x in arguments.split(","))), ours)
-    assert set(found) == set(_STAN)
-    for name, (expected, ours) in found.items():
-        d = eval(ours, {"dt": dt, "dist": dt.dist, **VALUES})
-        x = 1 if hasattr(expected.dist, "pmf") else 0.8
-        value = d.logp(x).eval({}, backend="python").item()
-        logp = expected.logpmf(x) if x == 1 else expected.logpdf(x)
-        np.testing.assert_allclose(value, logp, rtol=1e-9, err_msg=name)
