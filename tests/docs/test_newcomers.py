@@ -24,7 +24,13 @@ def index():
     return run_page((DOCS / "how-do-i.md").read_text(), "how-do-i.md")
 
 
+@pytest.fixture(scope="module")
+def models():
+    return run_page((DOCS / "which-model.md").read_text(), "which-model.md")
+
+
 ROWS = [match.groups() for match in _ROW.finditer((DOCS / "how-do-i.md").read_text())]
+MODELS = [match.groups() for match in _ROW.finditer((DOCS / "which-model.md").read_text())]
 
 
 # what takes seconds, or writes files: its arguments are looked at
@@ -61,10 +67,30 @@ def test_a_call_of_the_index_runs_and_its_page_has_it(index, call, page):
     unknown = call.startswith(("dt.rv(", "dt.named("))
     if isinstance(result, dt.DimTensor) and not dt.inputs_of(result) and not unknown:
         assert result.eval().notnull().any()
-    # the page that is named speaks of it
+    assert_the_page_speaks_of(call, page)
+
+
+def assert_the_page_speaks_of(call, page):
     names = re.findall(r"(?:dt|dist|[a-z]+)\.(\w+)", call)
     text = (DOCS / page).read_text()
-    assert any(re.search(rf"\b{name}\b", text) for name in names), names
+    if page == "distributions.md":  # a table of it is generated
+        text += " ".join(dt.dist.TABLE)
+    assert not names or any(re.search(rf"\b{name}\b", text) for name in names), names
+
+
+@pytest.mark.parametrize(("line", "page"), MODELS, ids=[line for line, _ in MODELS])
+def test_a_line_of_a_named_model_is_a_distribution_or_an_expression(models, line, page):
+    result = eval(line, dict(models))
+    assert isinstance(result, dt.dist.Distribution | dt.DimTensor)
+    if isinstance(result, dt.dist.Distribution):
+        result = dt.rv("outcome", result)
+    # it can be drawn or evaluated with what it depends on
+    if "dist.custom" not in line:
+        drawn = dt.Model(dt.named("drawn", result), backend="python").draw(2, seed=1)
+        found = [group["drawn"] for group in drawn.children.values() if "drawn" in group]
+        assert found
+        assert all(np.isfinite(each.values).all() for each in found if each.dtype.kind == "f")
+    assert_the_page_speaks_of(line, page)
 
 
 def test_no_line_of_the_index_is_overlooked():

@@ -23,6 +23,22 @@ SEARCHED = (
     "poststratification", "prior predictive check", "random effects", "random intercept",
     "random slope", "robust regression", "shrinkage", "spline", "survival", "varying slope",
     "variational inference", "WAIC", "zero-inflated",
+    # from the tables of contents of Stan's guide, of brms' vignettes and of PyMC's examples
+    "algebraic equation", "ARCH", "ARMA", "Bayes factor", "beta regression", "Bradley-Terry",
+    "calibration curve", "change point", "circular", "cluster", "compositional", "contrast",
+    "counterfactual", "crossed", "custom distribution", "Dawid", "decision", "diffusion model",
+    "difference in differences", "Dirichlet process", "discrete choice",
+    "distributional regression",
+    "epidemic", "exposure", "extreme value", "factor analysis", "GARCH", "gamma regression",
+    "identifiab", "initial values", "interaction", "interrupted time series", "IRT",
+    "item response", "label switching", "Lotka-Volterra", "marginal effect", "meta-analysis",
+    "moderation", "monotonic effect", "moving average", "multinomial logit", "multiple imputation",
+    "multivariate outcome", "nested", "netCDF", "nonlinear", "phylogen", "Poisson regression",
+    "power analysis", "power scaling", "probit", "quantile regression", "R²", "random walk",
+    "repeated measures", "response time", "rounded", "seasonal", "seemingly unrelated",
+    "simulation-based calibration", "stacking", "stochastic volatility", "structural equation",
+    "sum to zero", "survey", "thread", "treedepth", "truncated", "unequal variances",
+    "utility", "vector autoregression",
 )  # fmt: skip
 
 
