@@ -62,8 +62,8 @@ slow: $(DEV_READY)
 
 processor: $(DEV_READY)
 	for cpu in $(PROCESSOR); do \
-		HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal \
-			--processor $$cpu $(PROCESSOR_TESTS) || exit 1; \
+		DIMTENSOR_DAY=$(DIMTENSOR_DAY) HYPOTHESIS_PROFILE=ci $(BIN)/python -m pytest -q -n $(WORKERS) --dist worksteal \
+			--processor $$cpu --sharing "$$(echo $(PROCESSOR) | tr ' ' ,)" $(PROCESSOR_TESTS) || exit 1; \
 	done
 
 lowest:

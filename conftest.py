@@ -54,6 +54,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """Say how code can be run that is optimized as on another machine."""
     what = "optimize machine code for a processor that LLVM knows by name, and run it on this one"
     parser.addoption("--processor", metavar="NAME", help=what)
+    what = "processors, with commas, that share the cases of tests by turns: each day half of two"
+    parser.addoption("--sharing", metavar="NAMES", default="", help=what)
     what = "of tests with many cases, run those whose turn it is today: all of them in so many days"
     parser.addoption("--days", metavar="N", type=int, default=1, help=what)
 
@@ -99,6 +101,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         from tests import processors
 
         kept = [item for item in kept if processors.depends_on_it(item)]
+        sharing = config.getoption("sharing").split(",")
+        kept = processors.in_turn(kept, config.getoption("processor"), sharing)
     if (days := config.getoption("days")) > 1:
         kept = _of_today(kept, days)
     # a long test that starts last runs alone: the other workers have nothing left to do

@@ -8,6 +8,7 @@ than the processor here has, or one that lacks instructions. NumPy leaves those 
 from __future__ import annotations
 
 import os
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import pytest
 
 from dimtensor.kernels.native import machine
 from dimtensor.kernels.native.functions import library
+from tests import effort
 
 _EIGHT_LANES = """
 declare <8 x double> @llvm.fma.v8f64(<8 x double>, <8 x double>, <8 x double>)
@@ -34,6 +36,7 @@ _LOOPS_OF_NUMPY = {"zmm": ("512", "V4"), "ymm": ("AVX2", "FMA3", "V3")}
 LEVELS = ("x86-64-v2", "haswell", "skylake-avx512")
 # what is interpreted there depends on the digits of NumPy's functions
 _NUMERICS = Path(__file__).parent / "dist"
+_KERNELS = Path(__file__).parent / "kernels"
 
 
 def are_known() -> bool:
@@ -114,6 +117,22 @@ def depends_on_it(item: pytest.Item) -> bool:
         return True
     numpy_differs = bool(os.environ.get("NPY_DISABLE_CPU_FEATURES"))
     return numpy_differs and _NUMERICS in item.path.parents and backend in (None, "python")
+
+
+def in_turn(items: list[pytest.Item], cpu: str, sharing: list[str]) -> list[pytest.Item]:
+    """Of the tests that processors share by turns of days, those of one.
+
+    All of them run each test of the kernel compiler that has no cases.
+    """
+    if cpu not in sharing:
+        return items
+    turn = sharing.index(cpu) + effort.DAY.toordinal()
+
+    def is_its(item: pytest.Item) -> bool:
+        alone = _KERNELS in item.path.parents and not hasattr(item, "callspec")
+        return alone or (zlib.crc32(item.nodeid.encode()) + turn) % len(sharing) == 0
+
+    return [item for item in items if is_its(item)]
 
 
 if __name__ == "__main__":
