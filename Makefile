@@ -31,7 +31,7 @@ PROCESSOR_TESTS := tests/kernels tests/optimize tests/ops tests/tensor tests/dis
 # The long tests draw examples by the day, and of many cases run a share each day: by the day of the
 # last commit, so that a commit that passes once passes again.
 DIMTENSOR_DAY ?= $(shell git log -1 --format=%cs 2>/dev/null || date +%F)
-SHARE := --days 5 --hypothesis-seed=$(subst -,,$(DIMTENSOR_DAY))
+SHARE := --days 7 --hypothesis-seed=$(subst -,,$(DIMTENSOR_DAY))
 
 .PHONY: help demo test slow processor lowest suite lint format docs bench race clean
 

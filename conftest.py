@@ -8,8 +8,6 @@ from __future__ import annotations
 import gc
 import importlib.util
 import os
-import zlib
-from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -91,9 +89,6 @@ def pytest_report_header(config: pytest.Config) -> list[str]:
     return found
 
 
-_MANY = 20  # cases of a test that are more than one day's work
-
-
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what does not depend on the processor, and cases that have their turn later."""
     kept = [item for item in items if _has_its_plugins(item)]
@@ -104,7 +99,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         sharing = config.getoption("sharing").split(",")
         kept = processors.in_turn(kept, config.getoption("processor"), sharing)
     if (days := config.getoption("days")) > 1:
-        kept = _of_today(kept, days)
+        from tests import effort
+
+        kept = effort.of_today(kept, days)
     # a long test that starts last runs alone: the other workers have nothing left to do
     kept = sorted(kept, key=lambda item: item.get_closest_marker("fuzz") is None)
     chosen = set(kept)
@@ -132,19 +129,6 @@ def pytest_ignore_collect(collection_path: Path) -> bool | None:
     folder = collection_path.parent
     of_plugin = folder.name == "plugins" and folder.parent.name == "tests"
     return True if of_plugin and not (_PLUGINS / collection_path.name).is_dir() else None
-
-
-def _of_today(items: list[pytest.Item], days: int) -> list[pytest.Item]:
-    """Of the cases of tests that have many, those of a day; by their names, in any selection."""
-    from tests.effort import DAY
-
-    tests = [item.nodeid.partition("[")[0] for item in items]
-    cases, turn = Counter(tests), DAY.toordinal() % days
-    return [
-        item
-        for item, test in zip(items, tests, strict=True)
-        if cases[test] <= _MANY or zlib.crc32(item.nodeid.encode()) % days == turn
-    ]
 
 
 # new objects between two runs of the garbage collector

@@ -1,4 +1,6 @@
-"""How many examples each property gets: those of the profile, or a named share of them.
+"""How many examples each property gets, and which cases of long tests have their turn today.
+
+The examples are those of the profile, or a named share of them.
 
 No other module of the tests says a number of examples, nor asks hypothesis for settings.
 
@@ -19,8 +21,11 @@ kernel compiler, see the root's conftest.py.
 from __future__ import annotations
 
 import os
+import zlib
+from collections import defaultdict
 from datetime import date
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 # Read by the workers of xdist, too. DIMTENSOR_DAY=2026-01-31 repeats the long tests of a day.
@@ -60,3 +65,28 @@ a_tenth = _share(10)
 a_twentieth = _share(20)
 # Properties that compile each example, or differentiate loops whose bodies are random, too.
 a_fiftieth = _share(50)
+
+
+# From so many cases on a test is more than one day's work. More than twice as many take all days
+# that are asked for, and fewer three at most.
+_MANY = 9
+_FEW_DAYS = 3
+
+
+def of_today(items: list[pytest.Item], days: int) -> list[pytest.Item]:
+    """Of the cases of tests that have many, those of a day: about as many on each."""
+    tests = defaultdict(list)
+    for item in items:
+        tests[item.nodeid.partition("[")[0]].append(item)
+    kept: set[str] = set()
+    for name, cases in tests.items():
+        turns = days if len(cases) > 2 * _MANY else min(days, _FEW_DAYS)
+        turns = turns if len(cases) >= _MANY else 1
+        first = (DAY.toordinal() + _number(name)) % turns
+        # in an order in which parameters that are alike do not follow each other
+        kept |= {*sorted((item.nodeid for item in cases), key=_number)[first::turns]}
+    return [item for item in items if item.nodeid in kept]
+
+
+def _number(name: str) -> int:
+    return zlib.crc32(name.encode())

@@ -1,4 +1,4 @@
-"""Processors share tests by turns of days: together they run all, and each runs each in time."""
+"""Cases of tests have their turns: those of processors and of days together are all cases."""
 
 from __future__ import annotations
 
@@ -46,3 +46,28 @@ def test_a_processor_that_shares_with_none_runs_all():
     every = [*items()]
     assert processors.in_turn(every, "znver4", SHARING) == every
     assert processors.in_turn(every, "znver4", ["znver4"]) == every
+
+
+def test_days_share_the_cases_of_long_tests(monkeypatch):
+    sizes = {"few": 8, "some": 11, "more": 18, "many": 70}
+    cases = [
+        SimpleNamespace(nodeid=f"tests/test_long.py::test_{name}[{number}]")
+        for name, size in sizes.items()
+        for number in range(size)
+    ]
+    assert effort.of_today(cases, 1) == cases
+    ran: Counter[str] = Counter()
+    for day in range(21):
+        monkeypatch.setattr(effort, "DAY", date(2026, 1, 30) + timedelta(days=day))
+        today = effort.of_today(cases, 7)
+        assert today == [case for case in cases if case in today]
+        found = Counter(
+            case.nodeid.partition("[")[0].partition("test_long.py::test_")[2] for case in today
+        )
+        assert found["few"] == 8
+        assert found["some"] in (3, 4)
+        assert found["more"] == 6
+        assert found["many"] == 10
+        ran.update(case.nodeid for case in today)
+    times = {name: {ran[c.nodeid] for c in cases if f"_{name}[" in c.nodeid} for name in sizes}
+    assert times == {"few": {21}, "some": {7}, "more": {7}, "many": {3}}
