@@ -290,10 +290,12 @@ def test_approximations_of_models_of_streams():
 @pytest.mark.filterwarnings("ignore:the draws may not be:dimtensor.SamplingWarning")
 def test_nutpie_samples_models_of_streams():
     pytest.importorskip("nutpie")
-    options = {"tune": 100, "chains": 2, "seed": 1, "progress_bar": False, "report": False}
-    found = streamed().sample(100, **options)["posterior"]
-    expected = whole().sample(100, **options)["posterior"]
-    assert float(found["slope"].mean()) == pytest.approx(float(expected["slope"].mean()), abs=0.03)
+    options = {"tune": 40, "chains": 1, "seed": 1, "progress_bar": False, "report": False}
+    found = streamed().sample(20, **options)["posterior"]
+    expected = whole().sample(20, **options)["posterior"]
+    # one rounding error in each density: all draws of a short chain are near
+    for name, draws in found.data_vars.items():
+        np.testing.assert_allclose(draws, expected[name], rtol=1e-7, atol=1e-9, err_msg=name)
 
 
 def test_streams_replace_data_and_data_streams():
