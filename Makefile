@@ -58,7 +58,7 @@ test: $(DEV_READY)
 
 slow: $(DEV_READY)
 	DIMTENSOR_DAY=$(DIMTENSOR_DAY) HYPOTHESIS_PROFILE=thorough $(BIN)/python -m pytest -q -n $(WORKERS) \
-		--dist worksteal -m "slow or fuzz" $(SHARE) tests
+		--dist worksteal -m "(slow or fuzz) and not built" $(SHARE) tests
 
 processor: $(DEV_READY)
 	for cpu in $(PROCESSOR); do \

@@ -1,12 +1,15 @@
 """Runs the Python blocks of pages, and shows below each what it gives.
 
-Pages are plain Markdown, which any viewer shows and whose blocks the tests run. When Sphinx reads
+Pages are plain Markdown, which any viewer shows and whose blocks tests can run. When Sphinx reads
 one, its ``python`` blocks become code cells of MyST-NB, which executes them in one kernel for each
 page. A block whose first line is ``# not run`` stays as it is. Words after ``python`` say more:
 
 - ``raises=DimError``: the block ends with this error, which is shown;
 - ``hidden``: neither code nor output is shown;
 - ``folded``: the code is behind a button, the output is shown.
+
+Comments that check what a block gave are cells as well, which are not shown: a check that fails,
+and a block without its error, stop the build.
 """
 
 from __future__ import annotations
@@ -19,9 +22,9 @@ import shutil
 import tempfile
 from pathlib import Path
 
+from checked import BLOCK, ROOT, block_of
 from sphinx.application import Sphinx
 
-NOT_RUN = "# not run"
 HEAD = """---
 file_format: mystnb
 kernelspec:
@@ -29,37 +32,36 @@ kernelspec:
 ---
 
 """
-# Results of xarray are shown as text: its HTML hides values, and knows no dark mode of Furo's.
-# Progress bars ask for widgets where there are none.
-SETUP = """%xmode Minimal
-import os
-import warnings
-import xarray
-os.symlink({examples!r}, "examples")
-xarray.set_options(display_style="text")
-warnings.filterwarnings("ignore", "IProgress not found")
-"""
-BLOCK = re.compile(
-    r"^(?P<fence>`{3,})python(?P<info>[^\n]*)\n(?P<code>.*?)^(?P=fence)[ \t]*$", re.M | re.S
-)
-# what the tests check of the block before it
-CHECK = re.compile(r"^<!-- check\s.*?\s-->\n", re.M | re.S)
+# As in tests: every graph is verified, and an error of a rewrite or a compiler is one of the page.
+STRICT = {
+    "PYTENSOR_FLAGS": "on_opt_error=raise",
+    "DIMTENSOR_VERIFY": "1",
+    "DIMTENSOR_NATIVE": "strict",
+    "DIMTENSOR_STRICT_KERNELS": "1",
+    "JAX_PLATFORMS": "cpu",
+}
+_MIXED = 8
+# longer than those of blocks, which a check may contain
+_FENCE = "`" * 8
 _TAGS = {"raises": "raises-exception", "hidden": "remove-cell", "folded": "hide-input"}
 
 
-def cells(text: str, setup: str) -> str:
-    """A page with cells in place of its blocks; one without blocks stays as it is."""
+def cells(text: str, filename: str, line: int = 0) -> str:
+    """A page with cells in place of its blocks; one without blocks stays as it is.
+
+    The text starts at a line of its file, which errors of checks name.
+    """
     if not any(runs(block) for block in BLOCK.finditer(text)):
         return text
-    text = BLOCK.sub(lambda block: _cell(block) if runs(block) else block[0], text)
-    text = CHECK.sub("", text)
+    text = BLOCK.sub(lambda match: _cell(match, filename, line), text)
     title, rest = text.split("\n", 1) if text.startswith("# ") else ("", text)
-    return f"{HEAD}{title}\n\n{_fenced('```', setup, ['remove-cell'])}\n{rest}"
+    return f"{HEAD}{title}\n\n{rest}"
 
 
-def runs(block: re.Match[str]) -> bool:
-    """Return whether a block is executed."""
-    return not block["code"].startswith(NOT_RUN)
+def runs(match: re.Match[str]) -> bool:
+    """Return whether a match of BLOCK is a block that readers see executed."""
+    block = block_of(match)
+    return block is not None and not block.is_check
 
 
 def tags_of(block: re.Match[str]) -> list[str]:
@@ -67,8 +69,18 @@ def tags_of(block: re.Match[str]) -> list[str]:
     return [_TAGS[word.split("=")[0]] for word in block["info"].split()]
 
 
-def _cell(block: re.Match[str]) -> str:
-    return _fenced(block["fence"], block["code"], tags_of(block))
+def _cell(match: re.Match[str], filename: str, first: int) -> str:
+    block = block_of(match)
+    if block is None:
+        return match[0]
+    place = f"{filename}:{first + block.line + 1}"
+    if block.is_check:
+        return _fenced(_FENCE, f"%%check {place}\n{block.code}", ["remove-cell"])
+    cell = _fenced(match["fence"], block.code, tags_of(match))
+    if not block.raises:
+        return cell
+    raised = f"%raised {place} {block.raises}"
+    return f"{cell}\n\n{_fenced(_FENCE, raised, ['remove-cell'])}"
 
 
 def _fenced(fence: str, code: str, tags: list[str]) -> str:
@@ -79,8 +91,14 @@ def _fenced(fence: str, code: str, tags: list[str]) -> str:
 def read(app: Sphinx, docname: str, source: list[str]) -> None:
     """Make cells of the blocks of a user's page; design notes stay as they are."""
     if not docname.startswith("design/"):
-        examples = Path(app.srcdir).parent / "examples"
-        source[0] = cells(source[0], SETUP.format(examples=str(examples)))
+        page = Path(app.env.doc2path(docname))
+        added = source[0].count("\n") - page.read_text(encoding="utf-8").count("\n")
+        source[0] = cells(source[0], str(page.relative_to(ROOT)), -added)
+
+
+def mix(app: Sphinx, env: object, docnames: list[str]) -> None:
+    """Order pages so that each process gets some of the long ones, which have names alike."""
+    docnames[:] = [name for first in range(_MIXED) for name in docnames[first::_MIXED]]
 
 
 def configure() -> None:
@@ -92,9 +110,13 @@ def configure() -> None:
         "c.IPKernelApp.log_level = 'ERROR'\n"
         "c.HistoryManager.enabled = False\n"
         "c.InlineBackend.figure_formats = {'retina'}\n"
+        "c.InteractiveShellApp.extensions = ['checked']\n"
+        f"__import__('sys').path.append({str(Path(__file__).parent)!r})\n"
     )
     os.environ["IPYTHONDIR"] = str(folder)
     os.environ["DIMTENSOR_PROGRESS"] = "0"
+    for name, value in STRICT.items():
+        os.environ.setdefault(name, value)
     os.environ["MATPLOTLIBRC"] = str(Path(__file__).with_name("matplotlibrc"))
     logging.getLogger("traitlets").setLevel(logging.WARNING)
 
@@ -103,4 +125,5 @@ def setup(app: Sphinx) -> dict[str, object]:
     """Register with Sphinx."""
     configure()
     app.connect("source-read", read)
+    app.connect("env-before-read-docs", mix)
     return {"parallel_read_safe": True}

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+from checked import BLOCK
 from docutils import nodes
-from executed import BLOCK, CHECK, runs, tags_of
+from executed import runs, tags_of
 from sphinx.application import Sphinx
 
 FOLDER = "_notebooks"
@@ -29,7 +30,7 @@ def is_notebook(docname: str) -> bool:
 
 def notebook(page: Path) -> Any:
     """Convert a page to a notebook without results."""
-    text = CHECK.sub("", page.read_text(encoding="utf-8"))
+    text = BLOCK.sub(_without_checks, page.read_text(encoding="utf-8"))
     found, end = [], 0
     for block in filter(runs, BLOCK.finditer(text)):
         found += _prose(text[end : block.start()], page)
@@ -41,6 +42,10 @@ def notebook(page: Path) -> Any:
         cell["id"] = str(number)  # random ones would differ from build to build
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     return nbformat.v4.new_notebook(cells=found, metadata={"kernelspec": kernel})
+
+
+def _without_checks(match: re.Match[str]) -> str:
+    return "" if match["check"] else match[0]
 
 
 def _prose(text: str, page: Path) -> list[Any]:

@@ -19,7 +19,7 @@ PYPROJECT = ROOT / "pyproject.toml"
 pytestmark = pytest.mark.skipif(not PYPROJECT.is_file(), reason="this is an installed package")
 
 OWN = {
-    "dimtensor", "tests", "tools", "examples",
+    "dimtensor", "tests", "tools", "examples", "docs",
     "cases", "shapes", "conftest", "probabilistic", "run",
 }  # fmt: skip
 # what JAX, BlackJAX, nutpie and nbclient bring

@@ -6,91 +6,38 @@ import ast
 import re
 import sys
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
+
+from docs._ext.checked import Checks, blocks, check_raised, run_block
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 GALLERY = sorted(set((ROOT / "docs" / "gallery").glob("*.md")) - {ROOT / "docs/gallery/index.md"})
-SKIP = "# not run"
 # what pages need beside the package and JAX
 NEEDED = {"export.md": "flatbuffers", "scaling.md": "dask"}
 # several samplers and optimizers of JAX, or thousands of draws
 LONG = {"from-jax.md", "scaling.md", "tutorial-time-series.md"}
 LONG |= {page.name for page in PAGES if page.name.startswith("how-to-")}
-_BLOCK = re.compile(
-    r"^(?P<fence>`{3,})python(?P<info>[^\n]*)\n(?P<code>.*?)^(?P=fence)[ \t]*$"
-    r"|^<!-- check\s(?P<check>.*?)\s-->$",
-    re.MULTILINE | re.DOTALL,
-)
-
-
-class Block(NamedTuple):
-    """Code of a page: what readers see, or a comment that says what it must give."""
-
-    line: int
-    code: str
-    raises: str = ""
-    is_check: bool = False
-
-
-def blocks(text: str) -> list[Block]:
-    """The blocks that are to run, and the checks between them."""
-    found = []
-    for match in _BLOCK.finditer(text):
-        if match["check"]:
-            line = text.count("\n", 0, match.start("check"))
-            found.append(Block(line, match["check"], is_check=True))
-        elif not match["code"].startswith(SKIP):
-            raises = re.search(r"raises=(\w+)", match["info"])
-            line = text.count("\n", 0, match.start("code"))
-            found.append(Block(line, match["code"], raises[1] if raises else ""))
-    return found
 
 
 def run_page(text: str, filename: str) -> dict[str, object]:
-    """Run a page's blocks in one namespace; tracebacks show the page's own line numbers.
-
-    ``_`` is the value of a block's last expression, for the checks: a condition, or statements.
-    Readers do not see checks, so blocks do not see what checks define; later checks do.
-    """
+    """Run a page's blocks in one namespace; tracebacks show the page's own line numbers."""
     namespace: dict[str, object] = {"__name__": "__page__"}
-    of_checks: dict[str, object] = {}
+    checks = Checks()
     for block in blocks(text):
         if block.is_check:
-            known = {**of_checks, **namespace}
-            check(block, filename, known)
-            of_checks |= {k: v for k, v in known.items() if namespace.get(k) is not v}
+            checks.run(block, filename, namespace)
         elif block.raises:
-            with pytest.raises(Exception, match=r".") as failure:
-                run(block, filename, namespace)
-            assert block.raises in {each.__name__ for each in failure.type.__mro__}, filename
+            error = None
+            try:
+                run_block(block, filename, namespace)
+            except Exception as raised:
+                error = raised
+            check_raised(block, filename, error)
         else:
-            namespace["_"] = run(block, filename, namespace)
+            namespace["_"] = run_block(block, filename, namespace)
     return namespace
-
-
-def run(block: Block, filename: str, namespace: dict[str, object]) -> object:
-    """Run a block, and give the value of its last expression."""
-    tree = ast.parse("\n" * block.line + block.code, filename)
-    last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
-    exec(compile(tree, filename, "exec"), namespace)
-    if last is None:
-        return None
-    return eval(compile(ast.Expression(last.value), filename, "eval"), namespace)
-
-
-def check(block: Block, filename: str, namespace: dict[str, object]) -> None:
-    """A check fails at its line of the page."""
-    code = "\n" * block.line + block.code
-    try:
-        holds = compile(f"{code}\n", filename, "eval")
-    except SyntaxError:
-        exec(compile(code, filename, "exec"), namespace)
-    else:
-        held = eval(holds, namespace)  # a call of `np.testing` gives None
-        assert held is None or held, f"{filename}:{block.line + 1}: {block.code}"
 
 
 def run_in(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,7 +63,7 @@ def run_in(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param(
             page,
             id=str(page.relative_to(ROOT)),
-            marks=[pytest.mark.slow] if page.name in LONG else [],
+            marks=[pytest.mark.slow, pytest.mark.built] if page.name in LONG else [],
         )
         for page in PAGES
         if page.exists() and blocks(page.read_text())
@@ -129,6 +76,7 @@ def test_page_runs(page, tmp_path, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.built
 @pytest.mark.parametrize("page", GALLERY, ids=lambda page: page.stem)
 def test_an_analysis_of_the_gallery_runs(page, tmp_path, monkeypatch):
     pytest.importorskip("nutpie")
@@ -196,7 +144,7 @@ def test_errors_that_are_shown_are_raised():
     run_page(page, "page.md")
     with pytest.raises(AssertionError, match=r"page\.md"):
         run_page(page.replace("Lookup", "Type"), "page.md")
-    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE"):
+    with pytest.raises(AssertionError, match=r"page\.md:2: did not raise LookupError"):
         run_page(page.replace("{}['a']", "{}"), "page.md")
 
 
@@ -206,3 +154,103 @@ def test_a_failing_block_names_its_page_and_line():
         run_page(page, "page.md")
     assert str(failure.traceback[-1].path) == "page.md"
     assert failure.traceback[-1].lineno == 4  # counted from 0
+
+
+@pytest.fixture
+def in_kernel(monkeypatch):
+    """Return what each cell of a page gives in the kernel that builds it, errors as their text."""
+    for name in ("myst_nb", "nbclient", "sphinx"):
+        pytest.importorskip(name)
+    monkeypatch.syspath_prepend(str(ROOT / "docs" / "_ext"))
+    for name in ("IPYTHONDIR", "MATPLOTLIBRC", "DIMTENSOR_NATIVE", "DIMTENSOR_STRICT_KERNELS"):
+        monkeypatch.setenv(name, "")
+    executed = __import__("executed")
+    executed.configure()
+
+    def run(text: str, folder: Path) -> list[str]:
+        from myst_nb.core.read import read_myst_markdown_notebook
+        from nbclient import NotebookClient
+
+        made = executed.cells(text, "page.md")
+        book = read_myst_markdown_notebook(made)
+        where = {"metadata": {"path": str(folder)}}
+        NotebookClient(book, allow_errors=True, resources=where).execute()
+        outputs = [cell.outputs for cell in book.cells if cell.cell_type == "code"]
+        texts = [
+            [each.get("evalue") or each.get("text") or str(each.get("data")) for each in found]
+            for found in outputs
+        ]
+        return ["".join(found) for found in texts]
+
+    yield run
+    for name in ("executed", "checked"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.slow
+def test_checks_and_errors_of_a_page_stop_its_build(in_kernel, tmp_path):
+    """The same blocks as above, all in one kernel: each cell that fails is one that stops it."""
+    fence = "```"
+    page = f"""# Title
+
+{fence}python
+a = 1
+a + 1
+{fence}
+
+<!-- check _ == 2 -->
+<!-- check _ == 3 -->
+<!-- check
+seen = a
+assert seen == 1
+assert _ == 4, "not there"
+-->
+<!-- check
+seen = a
+-->
+<!-- check seen == 1 -->
+
+{fence}python
+seen
+{fence}
+
+{fence}python raises=LookupError
+{{}}["a"]
+{fence}
+
+<!-- check _ == 2 -->
+
+{fence}python raises=LookupError
+1 / 0
+{fence}
+
+{fence}python raises=LookupError
+b = 1
+{fence}
+
+{fence}python
+import warnings
+
+warnings.warn("said", DeprecationWarning)
+{fence}
+
+{fence}python
+(os.path, xarray)
+{fence}
+"""
+    found = in_kernel(page, tmp_path)
+    assert found[:2] == ["{'text/plain': '2'}", ""]
+    assert "page.md:9: " in found[2]
+    assert "_ == 3" in found[2]
+    assert "page.md:13: " in found[3]
+    assert "not there" in found[3]
+    assert found[4:6] == ["", ""]
+    assert found[6] == "name 'seen' is not defined"
+    assert found[7:10] == ["'a'", "", ""]
+    assert found[10] == "division by zero"
+    assert "page.md:31: raised ZeroDivisionError" in found[11]
+    assert found[12] == ""
+    assert "page.md:35: did not raise LookupError" in found[13]
+    assert found[14] == "said"
+    assert found[15] == "name 'os' is not defined"
+    assert len(found) == 16

@@ -62,7 +62,7 @@ def pictured(monkeypatch):
     pytest.importorskip("nbformat")
     monkeypatch.syspath_prepend(str(DOCS / "_ext"))
     yield __import__("pictured")
-    for name in ("pictured", "executed"):
+    for name in ("pictured", "executed", "checked"):
         sys.modules.pop(name, None)
 
 
