@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import re
 import sys
 from pathlib import Path
@@ -63,7 +64,8 @@ def run_in(page: Path, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.param(
             page,
             id=str(page.relative_to(ROOT)),
-            marks=[pytest.mark.slow, pytest.mark.built] if page.name in LONG else [],
+            marks=[pytest.mark.slow] * (page.name in LONG)
+            + [pytest.mark.built] * (page.name != "README.md"),
         )
         for page in PAGES
         if page.exists() and blocks(page.read_text())
@@ -157,21 +159,29 @@ def test_a_failing_block_names_its_page_and_line():
 
 
 @pytest.fixture
-def in_kernel(monkeypatch):
-    """Return what each cell of a page gives in the kernel that builds it, errors as their text."""
-    for name in ("myst_nb", "nbclient", "sphinx"):
-        pytest.importorskip(name)
+def extensions(monkeypatch):
+    """Return the extension that makes cells of blocks; it is in no package."""
+    pytest.importorskip("sphinx")
     monkeypatch.syspath_prepend(str(ROOT / "docs" / "_ext"))
-    for name in ("IPYTHONDIR", "MATPLOTLIBRC", "DIMTENSOR_NATIVE", "DIMTENSOR_STRICT_KERNELS"):
-        monkeypatch.setenv(name, "")
-    executed = __import__("executed")
-    executed.configure()
+    yield __import__("executed")
+    for name in ("executed", "checked"):
+        sys.modules.pop(name, None)
+
+
+@pytest.fixture
+def in_kernel(monkeypatch, extensions):
+    """Return what each cell of a page gives in the kernel that builds it, errors as their text."""
+    for name in ("myst_nb", "nbclient"):
+        pytest.importorskip(name)
+    for name in ("IPYTHONDIR", "MATPLOTLIBRC", *extensions.STRICT):
+        monkeypatch.setenv(name, os.environ.get(name, ""))
+    extensions.configure()
 
     def run(text: str, folder: Path) -> list[str]:
         from myst_nb.core.read import read_myst_markdown_notebook
         from nbclient import NotebookClient
 
-        made = executed.cells(text, "page.md")
+        made = extensions.cells(text, "page.md")
         book = read_myst_markdown_notebook(made)
         where = {"metadata": {"path": str(folder)}}
         NotebookClient(book, allow_errors=True, resources=where).execute()
@@ -182,9 +192,24 @@ def in_kernel(monkeypatch):
         ]
         return ["".join(found) for found in texts]
 
-    yield run
-    for name in ("executed", "checked"):
-        sys.modules.pop(name, None)
+    return run
+
+
+@pytest.mark.parametrize("page", [*PAGES[1:], *GALLERY], ids=lambda page: page.stem)
+def test_a_page_is_built_with_all_its_blocks_and_checks(page, extensions):
+    read = pytest.importorskip("myst_nb.core.read").read_myst_markdown_notebook
+    expected = blocks(page.read_text())
+    made = extensions.cells(page.read_text(), page.name)
+    assert (made == page.read_text()) == (expected == [])
+    if not expected:
+        return
+    found = [cell.source.rstrip() for cell in read(made).cells if cell.cell_type == "code"]
+    cells = []
+    for line, code, raises, is_check in expected:
+        place = f"{page.name}:{line + 1}"
+        cells.append((f"%%check {place}\n" if is_check else "") + code.rstrip())
+        cells += [f"%raised {place} {raises}"] if raises else []
+    assert found == cells
 
 
 @pytest.mark.slow
