@@ -230,6 +230,31 @@ def _of_sequence(value: Sequence[Any], source: str, gaps: bool) -> np.ndarray:
         nul: Any = "\0" if texts is str else b"\0"  # an array of fixed width strips it
         if not all(isinstance(item, texts) and not item.endswith(nul) for item in items.flat):
             return items
+    if found.dtype.kind == "f" and (np.abs(found) > _LARGEST).any():
+        return _large_integers(found, _as_objects(value, found.shape), source)
+    return found
+
+
+def _large_integers(found: np.ndarray, items: np.ndarray, source: str) -> np.ndarray:
+    """Return integers that NumPy has read as floats, as it does from 2**63 on, without rounding.
+
+    Raises
+    ------
+    InputError
+        If neither unsigned integers nor floats represent all of them.
+    """
+    if not all(isinstance(item, (int, np.integer)) for item in items.flat):
+        return found
+    if min(items.flat) >= 0:
+        return items.astype(np.uint64)
+    near = found.ravel().tolist()
+    lost = [int(n) for n, at in zip(items.flat, near, strict=True) if int(n) != at]
+    if lost:
+        raise InputError(
+            f"{source} has integers from 2**63 on beside negative ones, and no dtype has both",
+            [("integers", listing(lost))],
+            "give the integers as floats, which rounds them, or as labels: strings",
+        )
     return found
 
 

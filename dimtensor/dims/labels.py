@@ -420,7 +420,10 @@ def _is_plain(label: Any) -> bool:
     kind = type(label)
     if kind is tuple:
         return _PLAIN.issuperset(map(type, label))
-    return kind in _PLAIN or kind.__module__.partition(".")[0] in _SOUND
+    if kind in _PLAIN:
+        return True
+    # a Series or an Index of pandas is no label
+    return kind.__module__.partition(".")[0] in _SOUND and not hasattr(kind, "__array__")
 
 
 def checked_label(label: Any) -> Any:

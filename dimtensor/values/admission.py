@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from dimtensor.arrays import is_na, no_floats
+from dimtensor.arrays import array_of, is_na, no_floats
 from dimtensor.caches import bounded
 from dimtensor.dims import (
     Binding,
@@ -304,13 +304,13 @@ def numbers_of(array: np.ndarray, source: str) -> np.ndarray:
     items = array.ravel().tolist()
     gaps = any(map(is_na, items))
     if gaps:
-        lost = [v for v in items if isinstance(v, int) and abs(v) > 2**53]
+        lost = [int(v) for v in items if isinstance(v, (int, np.integer)) and abs(int(v)) > 2**53]
         items = [math.nan if is_na(v) else v for v in items]
     if not all(isinstance(v, _NUMBERS) for v in items):
         return array
     if gaps and lost:
         raise no_floats(lost, source)
-    return np.array(items).reshape(array.shape)
+    return array_of(items, source).reshape(array.shape)
 
 
 def as_dtype(array: np.ndarray, dtype: str, source: str) -> np.ndarray:

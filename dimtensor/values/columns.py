@@ -38,6 +38,10 @@ def read_column(series: nw.Series, name: str, source: str) -> tuple[Any, Dim | N
     import narwhals.stable.v2 as nw
 
     dtype = series.dtype
+    if dtype == nw.Unknown and hasattr(getattr(series.to_native(), "type", None), "extension_name"):
+        # periods of pandas in an array of pyarrow are stored as numbers
+        series = nw.from_native(series.to_native().to_pandas(), series_only=True)
+        dtype = series.dtype
     gaps = int(series.is_null().sum())
     if dtype.is_numeric() or dtype == nw.Boolean:
         if gaps and dtype.is_integer():
@@ -80,10 +84,10 @@ def _lacking(absent: np.ndarray, source: str) -> LabelError:
 
 def _check_floats(series: nw.Series, source: str) -> None:
     """Check that floats, which have NaN for gaps, represent the integers between gaps."""
-    known = series.drop_nulls()
-    changed = known.filter(known.abs() > 2**53).to_list()
-    if changed:
-        raise no_floats(changed, source)
+    known = series.drop_nulls().to_numpy()  # of any width, so compared with NumPy's rules
+    changed = known[(known > 2**53) | (known < -(2**53))]
+    if len(changed):
+        raise no_floats(changed.tolist(), source)
 
 
 def string_labels(array: np.ndarray, name: str, source: str) -> Dim | None:
@@ -121,7 +125,7 @@ def as_column(value: Any, name: str | None, source: str) -> tuple[Any, Dim | Non
         categories = getattr(value.dtype, "categories", None)
         if categories is None or not hasattr(value.dtype, "ordered"):
             return value, None
-        absent = value.isna().to_numpy()
+        absent = np.asarray(value.isna())
         if absent.any():
             raise _lacking(absent, source)
         if name is None:

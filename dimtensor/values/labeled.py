@@ -416,7 +416,7 @@ def as_array(value: Any, source: str, gaps: bool = True) -> np.ndarray:
         )
     check_loadable(value, None, source)
     value, _ = as_column(value, None, source)
-    return array_of(value, source, gaps)
+    return _exact(value, source) if is_pandas(value) else array_of(value, source, gaps)
 
 
 def dims_of(value: Any) -> Dims:
