@@ -105,7 +105,7 @@ class Reduce(_OverDims):
         name, dims = node.attrs
         if _needs_element(name):
             for dim in dims:
-                yield _an_element(name, dim, node.dims)
+                yield _an_element(name, dim)
 
 
 @kind("softmax")
@@ -125,8 +125,8 @@ class Softmax(_OverDims):
         return dim not in node.attrs.dims
 
 
-def _an_element(name: str, dim: Dim, beside: Dims = ()) -> Requirement:
-    return Requirement(dim, 1, f"{name} has no value over {dim._title}", DimError, beside)
+def _an_element(name: str, dim: Dim) -> Requirement:
+    return Requirement(dim, 1, f"{name} has no value over {dim._title}", DimError)
 
 
 class _AlongOne(Kind[AlongAttrs]):
