@@ -384,6 +384,36 @@ def test_new_rows_of_nested_terms_and_contrasts():
         np.testing.assert_allclose(again.values, drawn["y_linear"].values, atol=1e-6)
 
 
+def tables_in_order() -> dict[str, object]:
+    """A column whose labels have an order that is not that of the alphabet."""
+    levels = ["low", "mid", "high"]
+    table = TABLE[["y", "x"]].assign(
+        grade=pd.Categorical(np.resize(levels, N), categories=levels, ordered=True)
+    )
+    return {
+        "pandas": table,
+        "polars": pl.from_pandas(table).with_columns(pl.col("grade").cast(pl.Enum(levels))),
+        "pyarrow": pytest.importorskip("pyarrow").Table.from_pandas(table),
+    }
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "pyarrow"])
+@pytest.mark.parametrize("formula", ["y ~ grade", "y ~ x + x:grade", "y ~ C(grade, Sum)"])
+def test_the_first_of_ordered_labels_is_the_reference(library, formula):
+    tables = tables_in_order()
+    fit = model(formula, table=tables[library])
+    term = next(name for name in fit.free if "grade" in name)
+    drawn = fit.draw(1, seed=3)["prior"].isel(chain=0, draw=0)
+    design = formulae.design_matrices(formula, tables["pandas"]).common
+    expected = sum(
+        np.asarray(design[name]).reshape(N, -1) @ np.ravel(drawn[name].values)
+        for name in design.terms
+    )
+    np.testing.assert_allclose(drawn["y_linear"], expected)
+    labels = {"y ~ grade": ["mid", "high"], "y ~ x + x:grade": ["mid", "high"]}
+    assert list(fit[term].dims[0].coords) == labels.get(formula, ["low", "mid"])
+
+
 def test_effects_of_one_bar_are_correlated():
     """Their density by a multivariate normal, whose factor is diag(sigma) L, L z being standard."""
     fit = model("y ~ 1 + x + (1 + x | county)")
@@ -548,10 +578,12 @@ def test_new_rows_of_functions_that_remember_the_table():
 
 def test_tables_of_other_libraries_make_the_same_model():
     formula = "y ~ 1 + x + g + (1 | county)"
-    one, two = model(formula), model(formula, table=pl.from_pandas(TABLE.drop(columns="h")))
+    other = pl.from_pandas(TABLE.drop(columns="h"))
+    one = model(formula)
     vector = np.linspace(-1, 1, one.log_density().size)
-    assert one.log_density().names == two.log_density().names
-    assert one.log_density().logp(vector) == two.log_density().logp(vector)
+    for two in (model(formula, table=other), model(formula, table=other.to_arrow())):
+        assert one.log_density().names == two.log_density().names
+        assert one.log_density().logp(vector) == two.log_density().logp(vector)
 
 
 def test_other_priors():

@@ -81,7 +81,7 @@ def _kind(column: Any) -> str:
     import pandas as pd
 
     dtype = column.dtype
-    if str(column.to_native().dtype).startswith("complex"):
+    if str(getattr(column.to_native(), "dtype", "")).startswith("complex"):  # pyarrow has none
         return "complex"
     if dtype.is_numeric() or dtype in (nw.Boolean, nw.Decimal):
         return "numbers"
@@ -146,7 +146,11 @@ def _values(column: Any) -> Any:
     import pandas as pd
 
     if column.dtype in (nw.Categorical, nw.Enum):
-        return pd.Categorical(column.to_list(), categories=column.cat.get_categories().to_list())
+        levels = column.cat.get_categories().to_list()
+        kind = getattr(column.to_native(), "type", None)  # of pyarrow
+        # ordered categories of pandas are an Enum of narwhals, too
+        ordered = column.dtype == nw.Enum or getattr(kind, "ordered", False)
+        return pd.Categorical(column.to_list(), levels, ordered)
     if column.dtype == nw.Decimal:
         column = column.cast(nw.Float64)
     if column.dtype == nw.Object and _kind(column) == "numbers":
