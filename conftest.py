@@ -23,10 +23,8 @@ os.environ["PYTENSOR_FLAGS"] = ",".join(filter(None, [os.environ.get("PYTENSOR_F
 # Matrices here have a few rows. OpenBLAS shares each triangular solve of NumPy and SciPy among its
 # threads, which wait for each other in busy loops on the cores that the other workers run on: of
 # three rows a call takes 50 times longer. Kernels call a copy without threads, whatever is set:
-# `test_blas_threads` tests that with the number of threads that users have, with which the long
-# tests run as well.
-if os.environ.get("HYPOTHESIS_PROFILE") != "thorough":
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+# `test_blas_threads` and `test_a_seed_gives_the_same_draws` run programs with more threads.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 # Results do not depend on the machine's accelerator, unless a run asks for one.
 os.environ.setdefault("JAX_PLATFORMS", "cpu")
 # Half of the time of most tests that compile is LLVM's, and theirs are arrays of a few elements. So
