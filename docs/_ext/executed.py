@@ -33,12 +33,14 @@ kernelspec:
 
 """
 # As in tests: every graph is verified, and an error of a rewrite or a compiler is one of the page.
-STRICT = {
+AS_IN_TESTS = {
     "PYTENSOR_FLAGS": "on_opt_error=raise",
     "DIMTENSOR_VERIFY": "1",
     "DIMTENSOR_NATIVE": "strict",
     "DIMTENSOR_STRICT_KERNELS": "1",
     "JAX_PLATFORMS": "cpu",
+    # kernels of two pages run at once, and threads of BLAS wait for each other in busy loops
+    "OPENBLAS_NUM_THREADS": "1",
 }
 _MIXED = 8
 # longer than those of blocks, which a check may contain
@@ -115,7 +117,7 @@ def configure() -> None:
     )
     os.environ["IPYTHONDIR"] = str(folder)
     os.environ["DIMTENSOR_PROGRESS"] = "0"
-    for name, value in STRICT.items():
+    for name, value in AS_IN_TESTS.items():
         os.environ.setdefault(name, value)
     os.environ["MATPLOTLIBRC"] = str(Path(__file__).with_name("matplotlibrc"))
     logging.getLogger("traitlets").setLevel(logging.WARNING)

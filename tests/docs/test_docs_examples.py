@@ -173,7 +173,7 @@ def in_kernel(monkeypatch, extensions):
     """Return what each cell of a page gives in the kernel that builds it, errors as their text."""
     for name in ("myst_nb", "nbclient"):
         pytest.importorskip(name)
-    for name in ("IPYTHONDIR", "MATPLOTLIBRC", *extensions.STRICT):
+    for name in ("IPYTHONDIR", "MATPLOTLIBRC", *extensions.AS_IN_TESTS):
         monkeypatch.setenv(name, os.environ.get(name, ""))
     extensions.configure()
 
