@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import inspect
 import re
+import tomllib
 
 import numpy as np
 import pytest
@@ -162,3 +163,10 @@ def test_names_on_our_side_of_a_table_are_there(name):
     names = re.findall(r"\b(dt|dist|model|fit)\.(\w+)\(", " ".join(ours))
     assert len(names) > 8
     assert [each for each in names if not hasattr(owners[each[0]], each[1])] == []
+
+
+def test_the_citation_is_of_this_version():
+    citation = (ROOT / "CITATION.cff").read_text()
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    cited = dict(re.findall(r"^(title|version|license): (\S+)$", citation, re.M))
+    assert cited == {key: project[key] for key in ("version", "license")} | {"title": "dimtensor"}
