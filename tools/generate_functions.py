@@ -216,7 +216,9 @@ def _parameters(asked: list[str], optional: list[str]) -> str:
 
 
 def _raises(row: OpRow) -> str:
-    refused = []
+    from dimtensor.graph.infer import LABEL_OPS
+
+    refused = [] if row.name in LABEL_OPS else ["labels"]
     if not row.complex:
         refused.append("complex numbers")
     if row.dtype == "number":
@@ -225,9 +227,13 @@ def _raises(row: OpRow) -> str:
         refused.append("floats")
     if row.dtype == "order":
         refused.append("a first operand of floats")
-    causes = f"DtypeError\n        For {' and '.join(refused)}.\n    " if refused else ""
+    causes = f"DtypeError\n        For {_listed(refused)}.\n    " if refused else ""
     dims = "DimError\n        If two different dims of one name meet." if row.arity > 1 else ""
     return _section("Raises", (causes + dims).rstrip())
+
+
+def _listed(words: list[str]) -> str:
+    return " and ".join([", ".join(words[:-1]), words[-1]] if words[1:] else words)
 
 
 def _section(title: str, body: str) -> str:

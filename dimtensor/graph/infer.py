@@ -13,7 +13,7 @@ from dimtensor.graph import attrs as at
 from dimtensor.graph.dtypes import require_castable
 from dimtensor.graph.node import KINDS, Node
 
-_LABEL_OPS = frozenset({"equal", "not_equal", "where", "stop_gradient"})
+LABEL_OPS = frozenset({"equal", "not_equal", "where", "stop_gradient"})
 
 
 def describe(x: Node) -> str:
@@ -30,7 +30,7 @@ def require_label_op(name: str, operands: Sequence[Node]) -> None:
         If it does not, and an operand has them.
     """
     found = [x.categories for x in operands if x.categories is not None]
-    if found and name not in _LABEL_OPS:
+    if found and name not in LABEL_OPS:
         raise DtypeError(
             f"{name} is not defined for labels of {found[0]._title}",
             [("labels", describe(x)) for x in operands if x.categories is not None],

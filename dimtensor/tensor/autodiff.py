@@ -139,6 +139,13 @@ def value_and_grad(y: DimTensor, wrt: DimTensor | Sequence[DimTensor]) -> tuple[
     DimTensor, and DimTensor or list of DimTensor
         `y`, and its gradient.
 
+    Raises
+    ------
+    DtypeError
+        If an expression or a tensor to differentiate by is not of real floats.
+    DimError
+        If the expression is no scalar.
+
     Examples
     --------
     >>> import dimtensor as dt
@@ -252,6 +259,11 @@ def jacobian(y: DimTensor, wrt: DimTensor | Sequence[DimTensor]) -> Any:
     DimTensor or list of DimTensor
         With the dims of y and those of `wrt`, renamed with a prime where y has a dim of that name.
 
+    Raises
+    ------
+    DtypeError
+        If an expression or a tensor to differentiate by is not of real floats.
+
     Examples
     --------
     >>> import numpy as np, dimtensor as dt
@@ -278,6 +290,13 @@ def hessian(y: DimTensor, wrt: DimTensor) -> DimTensor:
     -------
     DimTensor
         With the dims of `wrt` twice, the second ones renamed with a prime.
+
+    Raises
+    ------
+    DtypeError
+        If an expression or a tensor to differentiate by is not of real floats.
+    DimError
+        If the expression is no scalar.
 
     Examples
     --------

@@ -102,6 +102,11 @@ def ones(dims: DimsLike = None, dtype: DtypeLike = "float64") -> DimTensor:
     -------
     DimTensor
 
+    Raises
+    ------
+    DimError
+        If something is not a Dim, is given twice, or two dims have one name.
+
     Examples
     --------
     >>> import dimtensor as dt
@@ -124,13 +129,21 @@ def full_like(x: DimTensor, value: TensorLike, dtype: DtypeLike | None = None) -
     -------
     DimTensor
 
+    Raises
+    ------
+    InputError
+        If `x` is an array: nothing says which dims its axes are.
+    DtypeError
+        If `x` is neither a tensor nor a number.
+
     Examples
     --------
     >>> import dimtensor as dt
     >>> dt.full_like(dt.ones(dt.Dim("k", length=2)), 5).eval().values.tolist()
     [5.0, 5.0]
     """
-    return full(x.dims, value, x.dtype if dtype is None else dtype)
+    node = as_node(x, what="the operand of full_like, zeros_like or ones_like")
+    return full(node.dims, value, node.dtype if dtype is None else dtype)
 
 
 def zeros_like(x: DimTensor, dtype: DtypeLike | None = None) -> DimTensor:
@@ -144,6 +157,13 @@ def zeros_like(x: DimTensor, dtype: DtypeLike | None = None) -> DimTensor:
     Returns
     -------
     DimTensor
+
+    Raises
+    ------
+    InputError
+        If `x` is an array: nothing says which dims its axes are.
+    DtypeError
+        If `x` is neither a tensor nor a number.
 
     Examples
     --------
@@ -166,6 +186,13 @@ def ones_like(x: DimTensor, dtype: DtypeLike | None = None) -> DimTensor:
     -------
     DimTensor
 
+    Raises
+    ------
+    InputError
+        If `x` is an array: nothing says which dims its axes are.
+    DtypeError
+        If `x` is neither a tensor nor a number.
+
     Examples
     --------
     >>> import dimtensor as dt
@@ -186,6 +213,11 @@ def arange(dim: Dim, dtype: DtypeLike = "int64") -> DimTensor:
     Returns
     -------
     DimTensor
+
+    Raises
+    ------
+    DimError
+        If the dim is no Dim.
 
     Examples
     --------
@@ -210,6 +242,11 @@ def labels(dim: Dim) -> DimTensor:
     DimTensor
         Of labels, or of positions if the dim has no labels.
 
+    Raises
+    ------
+    DimError
+        If the dim is no Dim.
+
     Examples
     --------
     >>> import dimtensor as dt
@@ -232,6 +269,11 @@ def length(dim: Dim) -> DimTensor:
     -------
     DimTensor
         An integer. For a dim without a length it is known when a function is called.
+
+    Raises
+    ------
+    DimError
+        If the dim is no Dim.
 
     Examples
     --------
@@ -258,6 +300,11 @@ def linspace(start: TensorLike, stop: TensorLike, dim: Dim) -> DimTensor:
     -------
     DimTensor of float64
         With the dim and those of `start` and `stop`.
+
+    Raises
+    ------
+    DimError
+        If the dim is no Dim.
 
     Examples
     --------

@@ -46,6 +46,8 @@ def add(x: TensorLike, y: TensorLike) -> DimTensor:
 
     Raises
     ------
+    DtypeError
+        For labels.
     DimError
         If two different dims of one name meet.
 
@@ -77,7 +79,7 @@ def subtract(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For bools.
+        For labels and bools.
     DimError
         If two different dims of one name meet.
 
@@ -108,6 +110,8 @@ def multiply(x: TensorLike, y: TensorLike) -> DimTensor:
 
     Raises
     ------
+    DtypeError
+        For labels.
     DimError
         If two different dims of one name meet.
 
@@ -138,6 +142,8 @@ def divide(x: TensorLike, y: TensorLike) -> DimTensor:
 
     Raises
     ------
+    DtypeError
+        For labels.
     DimError
         If two different dims of one name meet.
 
@@ -169,7 +175,7 @@ def floor_divide(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers and bools.
+        For labels, complex numbers and bools.
     DimError
         If two different dims of one name meet.
 
@@ -205,7 +211,7 @@ def mod(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers and bools.
+        For labels, complex numbers and bools.
     DimError
         If two different dims of one name meet.
 
@@ -241,7 +247,7 @@ def power(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For bools.
+        For labels and bools.
     DimError
         If two different dims of one name meet.
 
@@ -276,7 +282,7 @@ def negative(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For bools.
+        For labels and bools.
 
     See Also
     --------
@@ -301,6 +307,11 @@ def abs(x: TensorLike) -> DimTensor:
     -------
     DimTensor
         Of the dtype of the operand, of a complex one that of its parts.
+
+    Raises
+    ------
+    DtypeError
+        For labels.
 
     See Also
     --------
@@ -333,7 +344,7 @@ def sign(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For bools.
+        For labels and bools.
 
     See Also
     --------
@@ -362,6 +373,11 @@ def reciprocal(x: TensorLike) -> DimTensor:
     -------
     DimTensor
         Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For labels.
 
     See Also
     --------
@@ -394,7 +410,7 @@ def square(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For bools.
+        For labels and bools.
 
     See Also
     --------
@@ -419,6 +435,11 @@ def sqrt(x: TensorLike) -> DimTensor:
     -------
     DimTensor
         Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For labels.
 
     See Also
     --------
@@ -448,7 +469,7 @@ def maximum(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -484,7 +505,7 @@ def minimum(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -520,7 +541,7 @@ def clip(x: TensorLike, min: TensorLike, max: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -552,7 +573,7 @@ def hypot(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -587,7 +608,7 @@ def cbrt(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     See Also
     --------
@@ -616,7 +637,7 @@ def signbit(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     See Also
     --------
@@ -650,7 +671,7 @@ def copysign(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -686,7 +707,7 @@ def fmax(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -722,7 +743,7 @@ def fmin(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -758,7 +779,7 @@ def fmod(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers and bools.
+        For labels, complex numbers and bools.
     DimError
         If two different dims of one name meet.
 
@@ -794,7 +815,7 @@ def heaviside(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -826,7 +847,7 @@ def logaddexp2(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -858,7 +879,7 @@ def ldexp(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -890,7 +911,7 @@ def left_shift(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers and floats.
+        For labels, complex numbers and floats.
     DimError
         If two different dims of one name meet.
 
@@ -922,7 +943,7 @@ def right_shift(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers and floats.
+        For labels, complex numbers and floats.
     DimError
         If two different dims of one name meet.
 
@@ -953,7 +974,7 @@ def ceil(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     See Also
     --------
@@ -986,7 +1007,7 @@ def floor(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     See Also
     --------
@@ -1019,7 +1040,7 @@ def trunc(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     See Also
     --------
@@ -1052,7 +1073,7 @@ def round(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     See Also
     --------
@@ -1085,7 +1106,7 @@ def round_half_away_from_zero(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Notes
     -----
@@ -1111,6 +1132,11 @@ def exp(x: TensorLike) -> DimTensor:
     DimTensor
         Of a float dtype: integers count as float64.
 
+    Raises
+    ------
+    DtypeError
+        For labels.
+
     See Also
     --------
     numpy.exp
@@ -1134,6 +1160,11 @@ def exp2(x: TensorLike) -> DimTensor:
     -------
     DimTensor
         Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For labels.
 
     See Also
     --------
@@ -1159,6 +1190,11 @@ def expm1(x: TensorLike) -> DimTensor:
     DimTensor
         Of a float dtype: integers count as float64.
 
+    Raises
+    ------
+    DtypeError
+        For labels.
+
     See Also
     --------
     numpy.expm1
@@ -1182,6 +1218,11 @@ def log(x: TensorLike) -> DimTensor:
     -------
     DimTensor
         Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For labels.
 
     See Also
     --------
@@ -1207,6 +1248,11 @@ def log2(x: TensorLike) -> DimTensor:
     DimTensor
         Of a float dtype: integers count as float64.
 
+    Raises
+    ------
+    DtypeError
+        For labels.
+
     See Also
     --------
     numpy.log2
@@ -1231,6 +1277,11 @@ def log10(x: TensorLike) -> DimTensor:
     DimTensor
         Of a float dtype: integers count as float64.
 
+    Raises
+    ------
+    DtypeError
+        For labels.
+
     See Also
     --------
     numpy.log10
@@ -1254,6 +1305,11 @@ def log1p(x: TensorLike) -> DimTensor:
     -------
     DimTensor
         Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For labels.
 
     See Also
     --------
@@ -1283,7 +1339,7 @@ def logaddexp(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -1311,6 +1367,11 @@ def sin(x: TensorLike) -> DimTensor:
     DimTensor
         Of a float dtype: integers count as float64.
 
+    Raises
+    ------
+    DtypeError
+        For labels.
+
     See Also
     --------
     numpy.sin
@@ -1334,6 +1395,11 @@ def cos(x: TensorLike) -> DimTensor:
     -------
     DimTensor
         Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For labels.
 
     See Also
     --------
@@ -1359,6 +1425,11 @@ def tan(x: TensorLike) -> DimTensor:
     DimTensor
         Of a float dtype: integers count as float64.
 
+    Raises
+    ------
+    DtypeError
+        For labels.
+
     See Also
     --------
     numpy.tan
@@ -1382,6 +1453,11 @@ def arcsin(x: TensorLike) -> DimTensor:
     -------
     DimTensor
         Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For labels.
 
     See Also
     --------
@@ -1407,6 +1483,11 @@ def arccos(x: TensorLike) -> DimTensor:
     DimTensor
         Of a float dtype: integers count as float64.
 
+    Raises
+    ------
+    DtypeError
+        For labels.
+
     See Also
     --------
     numpy.arccos
@@ -1430,6 +1511,11 @@ def arctan(x: TensorLike) -> DimTensor:
     -------
     DimTensor
         Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For labels.
 
     See Also
     --------
@@ -1459,7 +1545,7 @@ def arctan2(y: TensorLike, x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -1487,6 +1573,11 @@ def sinh(x: TensorLike) -> DimTensor:
     DimTensor
         Of a float dtype: integers count as float64.
 
+    Raises
+    ------
+    DtypeError
+        For labels.
+
     See Also
     --------
     numpy.sinh
@@ -1510,6 +1601,11 @@ def cosh(x: TensorLike) -> DimTensor:
     -------
     DimTensor
         Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For labels.
 
     See Also
     --------
@@ -1535,6 +1631,11 @@ def tanh(x: TensorLike) -> DimTensor:
     DimTensor
         Of a float dtype: integers count as float64.
 
+    Raises
+    ------
+    DtypeError
+        For labels.
+
     See Also
     --------
     numpy.tanh
@@ -1558,6 +1659,11 @@ def arcsinh(x: TensorLike) -> DimTensor:
     -------
     DimTensor
         Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For labels.
 
     See Also
     --------
@@ -1583,6 +1689,11 @@ def arccosh(x: TensorLike) -> DimTensor:
     DimTensor
         Of a float dtype: integers count as float64.
 
+    Raises
+    ------
+    DtypeError
+        For labels.
+
     See Also
     --------
     numpy.arccosh
@@ -1606,6 +1717,11 @@ def arctanh(x: TensorLike) -> DimTensor:
     -------
     DimTensor
         Of a float dtype: integers count as float64.
+
+    Raises
+    ------
+    DtypeError
+        For labels.
 
     See Also
     --------
@@ -1634,7 +1750,7 @@ def deg2rad(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     See Also
     --------
@@ -1663,7 +1779,7 @@ def rad2deg(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     See Also
     --------
@@ -1753,7 +1869,7 @@ def less(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -1785,7 +1901,7 @@ def less_equal(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -1817,7 +1933,7 @@ def greater(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -1849,7 +1965,7 @@ def greater_equal(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -1884,7 +2000,7 @@ def isclose(
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -1912,6 +2028,11 @@ def isnan(x: TensorLike) -> DimTensor:
     DimTensor
         Of dtype bool.
 
+    Raises
+    ------
+    DtypeError
+        For labels.
+
     See Also
     --------
     numpy.isnan
@@ -1935,6 +2056,11 @@ def isinf(x: TensorLike) -> DimTensor:
     -------
     DimTensor
         Of dtype bool.
+
+    Raises
+    ------
+    DtypeError
+        For labels.
 
     See Also
     --------
@@ -1963,7 +2089,7 @@ def isposinf(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     See Also
     --------
@@ -1992,7 +2118,7 @@ def isneginf(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     See Also
     --------
@@ -2017,6 +2143,11 @@ def isfinite(x: TensorLike) -> DimTensor:
     -------
     DimTensor
         Of dtype bool.
+
+    Raises
+    ------
+    DtypeError
+        For labels.
 
     See Also
     --------
@@ -2045,6 +2176,8 @@ def logical_and(x: TensorLike, y: TensorLike) -> DimTensor:
 
     Raises
     ------
+    DtypeError
+        For labels.
     DimError
         If two different dims of one name meet.
 
@@ -2075,6 +2208,8 @@ def logical_or(x: TensorLike, y: TensorLike) -> DimTensor:
 
     Raises
     ------
+    DtypeError
+        For labels.
     DimError
         If two different dims of one name meet.
 
@@ -2105,6 +2240,8 @@ def logical_xor(x: TensorLike, y: TensorLike) -> DimTensor:
 
     Raises
     ------
+    DtypeError
+        For labels.
     DimError
         If two different dims of one name meet.
 
@@ -2131,6 +2268,11 @@ def logical_not(x: TensorLike) -> DimTensor:
     -------
     DimTensor
         Of dtype bool; what is not zero counts as true.
+
+    Raises
+    ------
+    DtypeError
+        For labels.
 
     See Also
     --------
@@ -2160,7 +2302,7 @@ def bitwise_and(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers and floats.
+        For labels, complex numbers and floats.
     DimError
         If two different dims of one name meet.
 
@@ -2192,7 +2334,7 @@ def bitwise_or(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers and floats.
+        For labels, complex numbers and floats.
     DimError
         If two different dims of one name meet.
 
@@ -2224,7 +2366,7 @@ def bitwise_xor(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers and floats.
+        For labels, complex numbers and floats.
     DimError
         If two different dims of one name meet.
 
@@ -2255,7 +2397,7 @@ def invert(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers and floats.
+        For labels, complex numbers and floats.
 
     See Also
     --------
@@ -2316,6 +2458,11 @@ def real(x: TensorLike) -> DimTensor:
     DimTensor
         Of the dtype of the operand, of a complex one that of its parts.
 
+    Raises
+    ------
+    DtypeError
+        For labels.
+
     See Also
     --------
     numpy.real
@@ -2340,6 +2487,11 @@ def imag(x: TensorLike) -> DimTensor:
     DimTensor
         Of the dtype of the operand, of a complex one that of its parts.
 
+    Raises
+    ------
+    DtypeError
+        For labels.
+
     See Also
     --------
     numpy.imag
@@ -2363,6 +2515,11 @@ def conj(x: TensorLike) -> DimTensor:
     -------
     DimTensor
         Of the dtype of the operand.
+
+    Raises
+    ------
+    DtypeError
+        For labels.
 
     See Also
     --------
@@ -2391,6 +2548,11 @@ def angle(x: TensorLike) -> DimTensor:
     -------
     DimTensor
         Of a float dtype.
+
+    Raises
+    ------
+    DtypeError
+        For labels.
 
     See Also
     --------
@@ -2424,7 +2586,7 @@ def complex(real: TensorLike, imag: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -2452,7 +2614,7 @@ def complex_from_polar(abs: TensorLike, angle: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -2503,7 +2665,7 @@ def sigmoid(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Examples
     --------
@@ -2528,7 +2690,7 @@ def log_sigmoid(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Examples
     --------
@@ -2553,7 +2715,7 @@ def logit(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Examples
     --------
@@ -2578,7 +2740,7 @@ def softplus(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Examples
     --------
@@ -2603,7 +2765,7 @@ def log1mexp(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Examples
     --------
@@ -2629,7 +2791,7 @@ def xlogy(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -2661,7 +2823,7 @@ def xlog1py(x: TensorLike, y: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -2692,7 +2854,7 @@ def erf(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Examples
     --------
@@ -2717,7 +2879,7 @@ def erfc(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Examples
     --------
@@ -2742,7 +2904,7 @@ def erfcx(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Examples
     --------
@@ -2767,7 +2929,7 @@ def erfinv(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Examples
     --------
@@ -2792,7 +2954,7 @@ def erfcinv(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Examples
     --------
@@ -2817,7 +2979,7 @@ def ndtr(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Examples
     --------
@@ -2842,7 +3004,7 @@ def log_ndtr(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Examples
     --------
@@ -2867,7 +3029,7 @@ def ndtri(p: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Examples
     --------
@@ -2892,7 +3054,7 @@ def ndtri_exp(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Examples
     --------
@@ -2918,7 +3080,7 @@ def owens_t(h: TensorLike, a: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -2945,7 +3107,7 @@ def gamma(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Examples
     --------
@@ -2970,7 +3132,7 @@ def gammaln(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Examples
     --------
@@ -2995,7 +3157,7 @@ def digamma(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Examples
     --------
@@ -3020,7 +3182,7 @@ def trigamma(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Examples
     --------
@@ -3046,7 +3208,7 @@ def polygamma(n: TensorLike, x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers and a first operand of floats.
+        For labels, complex numbers and a first operand of floats.
     DimError
         If two different dims of one name meet.
 
@@ -3073,7 +3235,7 @@ def factorial(n: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Notes
     -----
@@ -3103,7 +3265,7 @@ def poch(z: TensorLike, m: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -3131,7 +3293,7 @@ def beta(a: TensorLike, b: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -3159,7 +3321,7 @@ def betaln(a: TensorLike, b: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -3187,7 +3349,7 @@ def gammainc(k: TensorLike, x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -3215,7 +3377,7 @@ def gammaincc(k: TensorLike, x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -3243,7 +3405,7 @@ def gammal(k: TensorLike, x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -3271,7 +3433,7 @@ def gammau(k: TensorLike, x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -3299,7 +3461,7 @@ def gammaincinv(k: TensorLike, p: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -3327,7 +3489,7 @@ def gammainccinv(k: TensorLike, p: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -3355,7 +3517,7 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -3383,7 +3545,7 @@ def betaincinv(a: TensorLike, b: TensorLike, p: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -3410,7 +3572,7 @@ def j0(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Examples
     --------
@@ -3435,7 +3597,7 @@ def j1(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Examples
     --------
@@ -3461,7 +3623,7 @@ def jv(v: TensorLike, x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -3488,7 +3650,7 @@ def i0(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Examples
     --------
@@ -3513,7 +3675,7 @@ def i1(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Examples
     --------
@@ -3538,7 +3700,7 @@ def i0e(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Examples
     --------
@@ -3563,7 +3725,7 @@ def i1e(x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
 
     Examples
     --------
@@ -3589,7 +3751,7 @@ def iv(v: TensorLike, x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -3617,7 +3779,7 @@ def ive(v: TensorLike, x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -3645,7 +3807,7 @@ def kv(v: TensorLike, x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -3673,7 +3835,7 @@ def kve(v: TensorLike, x: TensorLike) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 
@@ -3701,7 +3863,7 @@ def hyp2f1(a: TensorLike, b: TensorLike, c: TensorLike, z: TensorLike) -> DimTen
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     DimError
         If two different dims of one name meet.
 

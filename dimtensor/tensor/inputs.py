@@ -111,6 +111,11 @@ def scalar(name: str | None = None, dtype: DtypeLike = "float64") -> DimTensor:
     -------
     DimTensor
 
+    Raises
+    ------
+    ArgumentError
+        If the name is no string, or an empty one.
+
     Examples
     --------
     >>> import dimtensor as dt

@@ -11,6 +11,7 @@ from types import ModuleType
 import pytest
 
 import dimtensor as dt
+from dimtensor.graph.optable import rows
 from tests.docs.test_docs_examples import ROOT
 
 PAGES = ROOT / "docs" / "api"
@@ -117,3 +118,38 @@ def test_summaries_are_markdown():
         """
 
     assert reference.summary(told) == r"A sum over `dims`, see `dimtensor.sum`: a\*b \| c"
+
+
+K = dt.Dim("k", coords=["a", "b"])
+LABELS = dt.data(["a", "b"], dims=dt.Dim("row"), categories=K)
+
+
+FUNCTIONS = [row for row in rows("elemwise") if row.name not in ("real", "imag")]  # methods
+
+
+@pytest.mark.parametrize("row", FUNCTIONS, ids=lambda row: row.name)
+def test_elementwise_functions_refuse_labels_as_their_sections_say(row):
+    function = getattr(dt, row.name, None) or getattr(dt.special, row.name)
+    says = re.search(r"DtypeError\n    For labels\b", inspect.getdoc(function) or "")
+    operands = [LABELS] * row.arity
+    if row.name == "where":
+        operands[0] = LABELS == LABELS
+    if says:
+        with pytest.raises(dt.DtypeError, match="labels"):
+            function(*operands)
+    else:
+        assert function(*operands).dims == LABELS.dims
+
+
+def test_functions_with_parameters_say_what_they_raise():
+    """Of the functions of the namespace and of its tensors; a call may raise what it is given."""
+    lacking = []
+    for entry in reference.entries():
+        text = inspect.getdoc(entry.value) or ""
+        plain = entry.path.count(".") == 0 or entry.path.startswith("DimTensor.")
+        if plain and inspect.isfunction(entry.value) and "\nParameters\n" in text:
+            lacking += [entry.path] * ("\nRaises\n" not in text)
+    dtypes = {"bool", "int32", "int64", "float32", "float64", "complex128"}
+    selections = {f"DimTensor.{name}" for name in ("as_labels", "head", "inc", "tail", "thin")}
+    others = {"stop_gradient", "inputs_of", "map", "vectorize", "walk"}
+    assert set(lacking) <= dtypes | selections | others

@@ -153,6 +153,11 @@ class ShapeMixin(TensorHandle):
         -------
         DimTensor
 
+        Raises
+        ------
+        DimError
+            If a dim is no Dim.
+
         Examples
         --------
         >>> import dimtensor as dt
@@ -261,6 +266,11 @@ class ShapeMixin(TensorHandle):
         -------
         DimTensor
             On the ProductDim and the dims that are not merged.
+
+        Raises
+        ------
+        UnknownDimError
+            If there is no such dim.
 
         Examples
         --------

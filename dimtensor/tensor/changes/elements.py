@@ -158,6 +158,11 @@ class ElementMixin(TensorHandle):
         -------
         DimTensor
 
+        Raises
+        ------
+        DtypeError
+            For labels and complex numbers.
+
         Examples
         --------
         >>> import dimtensor as dt
@@ -183,6 +188,11 @@ class ElementMixin(TensorHandle):
         Returns
         -------
         DimTensor
+
+        Raises
+        ------
+        DtypeError
+            If the value is a string, or of another kind than the tensor.
 
         Examples
         --------
@@ -245,7 +255,7 @@ def round(x: TensorLike, decimals: int = 0) -> DimTensor:
     Raises
     ------
     DtypeError
-        For complex numbers.
+        For labels and complex numbers.
     OptionError
         If `decimals` is no integer.
 

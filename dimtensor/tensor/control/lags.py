@@ -28,6 +28,11 @@ def push(past: DimTensor, value: TensorLike, lag: Dim | str) -> DimTensor:
     DimTensor
         With the dims of `past`.
 
+    Raises
+    ------
+    UnknownDimError
+        If the state lacks the dim of the lags.
+
     Examples
     --------
     >>> import dimtensor as dt

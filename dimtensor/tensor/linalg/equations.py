@@ -293,6 +293,11 @@ def trace(x: TensorLike, dims: DimPair | None = None) -> DimTensor:
     DimTensor
         Without the two dims.
 
+    Raises
+    ------
+    DimError
+        If the dims of rows and columns are not known, or are not of the same length.
+
     Examples
     --------
     >>> import dimtensor as dt

@@ -98,6 +98,11 @@ class OrderMixin(ReductionMixin):
         -------
         DimTensor or dict of str to DimTensor
 
+        Raises
+        ------
+        UnknownDimError
+            If there is no such dim.
+
         Examples
         --------
         >>> import dimtensor as dt
@@ -174,6 +179,11 @@ class OrderMixin(ReductionMixin):
         -------
         DimTensor
 
+        Raises
+        ------
+        UnknownDimError
+            If there is no such dim.
+
         Examples
         --------
         >>> import dimtensor as dt
@@ -242,6 +252,11 @@ class OrderMixin(ReductionMixin):
         -------
         DimTensor
             Integers.
+
+        Raises
+        ------
+        UnknownDimError
+            If there is no such dim.
 
         Examples
         --------
