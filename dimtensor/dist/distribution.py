@@ -17,7 +17,7 @@ from dimtensor.dims import (
     without,
 )
 from dimtensor.dist.conditions import Condition, in_support, with_known_parameters
-from dimtensor.dist.given import KnownElements, known_start, refusal
+from dimtensor.dist.given import KnownElements, KnownPrefix, known_start, refusal
 from dimtensor.dist.parameters import (
     float_dtype,
 )
@@ -392,14 +392,14 @@ class PathDistribution(Distribution):
     dim: Dim
 
     def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        return self._path(rng, dims, ())
+        return self._path(rng, dims, KnownPrefix())
 
     def _draw_given(self, rng: Any, given: KnownElements, dims: DimsLike) -> tuple[DimTensor, Any]:
-        return self._path(rng, dims, (known_start(self, given, self.dim), given.values))
+        return self._path(rng, dims, known_start(self, given, self.dim))
 
     @abstractmethod
-    def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
-        """Draw a series after known elements: a mask of these and their values, or ()."""
+    def _path(self, rng: Any, dims: DimsLike, known: KnownPrefix) -> tuple[DimTensor, Any]:
+        """Draw a series after its observed elements, if there are any."""
 
 
 def parameter_text(node: Node) -> str:

@@ -6,16 +6,37 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from dimtensor.dims import Dim
+from dimtensor.dims import Dim, Dims, union
 from dimtensor.dims.ragged import RaggedDim
 from dimtensor.errors import GraphError, build_message, listing
-from dimtensor.tensor.constructors import arange
+from dimtensor.tensor.constructors import arange, zeros
 from dimtensor.tensor.elementwise import where
 from dimtensor.tensor.inputs import data
 
 if TYPE_CHECKING:
     from dimtensor.dist.distribution import Distribution
     from dimtensor.tensor.core import DimTensor
+
+
+class KnownPrefix(NamedTuple):
+    """Observed first elements of a series.
+
+    Attributes
+    ----------
+    along : tuple of DimTensor
+        Inputs of a loop along the series: whether an element is observed, and its value.
+    length : int
+        Least number of observed elements of a series.
+    """
+
+    along: tuple[DimTensor, ...] = ()
+    length: int = 0
+
+    def start(self, d: Distribution, rng: Any, dims: Dims, length: int) -> tuple[DimTensor, Any]:
+        """Draw the first elements, unless all are observed: an improper start has no draws."""
+        if self.length >= length:
+            return zeros(union([d.dims, dims], f"the start of a series, {d.name}")), rng
+        return d.draw(rng, dims)
 
 
 class KnownElements(NamedTuple):
@@ -63,8 +84,8 @@ def refusal(d: Distribution, given: KnownElements) -> GraphError:
     )
 
 
-def known_start(d: Distribution, given: KnownElements, dim: Dim) -> DimTensor:
-    """Return the mask of the observed prefix of a series; of each parent along a ragged dim.
+def known_start(d: Distribution, given: KnownElements, dim: Dim) -> KnownPrefix:
+    """Return the observed prefix of a series; of each parent along a ragged dim.
 
     Raises
     ------
@@ -78,11 +99,11 @@ def known_start(d: Distribution, given: KnownElements, dim: Dim) -> DimTensor:
             raise refusal(d, given)
         if not given.come_first:
             raise _not_first(d.name, dim, given.at[dim])
-        return given.mask
+        return KnownPrefix((given.mask, given.values))
     positions = given.at[dim]
     if positions != tuple(range(len(positions))):
         raise _not_first(d.name, dim, positions)
-    return arange(dim) < len(positions)
+    return KnownPrefix((arange(dim) < len(positions), given.values), len(positions))
 
 
 def _not_first(name: str, dim: Dim, positions: tuple[int, ...]) -> GraphError:

@@ -212,3 +212,29 @@ def test_matrices_of_each_draw_are_of_a_few_draws_at_a_time(monkeypatch):
     np.testing.assert_allclose(noise.mean(0), 0.0, atol=0.1)
     np.testing.assert_allclose(np.cov(noise.T), np.eye(2), atol=0.15)
     assert np.unique(noise.round(9), axis=0).shape == noise.shape
+
+
+STARTED = {
+    "walk": lambda start: dist.GaussianRandomWalk(0.5, 2.0, dim=DAY, start=start),
+    "autoregression": lambda start: dist.AR(0.5, 2.0, dim=DAY, start=start),
+    "diffusion": lambda start: dist.EulerMaruyama(
+        lambda x: (0.1 * x, 2.0), 1.0, dim=DAY, start=start
+    ),
+}
+DAY = dt.Dim("day", coords=[1, 2, 3])
+
+
+@pytest.mark.parametrize("name", STARTED)
+def test_a_forecast_needs_no_draws_of_the_start(name):
+    """A flat start is improper; elements after observed ones do not depend on it."""
+    found = {}
+    for start in (dist.Flat(), dist.Normal(50.0, 1.0)):
+        x = dt.rv("x", STARTED[name](start))
+        fit = dt.Model(x, backend="python").observe(x=[1.0, -1.0, 3.0])
+        known = xr.Dataset(coords={"chain": [0], "draw": np.arange(4000)})
+        drawn = fit.predict(known, dims={DAY: DAY.extend(1)}, seed=1)["predictions"]["x"]
+        found[start.name] = drawn.sel(day=4)
+    np.testing.assert_array_equal(*found.values())
+    expected = {"walk": 3.5, "autoregression": 1.5, "diffusion": 3.3}[name]
+    assert abs(float(drawn.sel(day=4).mean()) - expected) < 5 * 2.0 / np.sqrt(4000)
+    assert abs(float(drawn.sel(day=4).std()) - 2.0) < 0.15

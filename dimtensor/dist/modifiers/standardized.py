@@ -11,6 +11,7 @@ from dimtensor.dist.approximations.low_rank import LowRankNormal
 from dimtensor.dist.approximations.state_space import StateSpaceNormal
 from dimtensor.dist.approximations.vecchia import NeighborProcess
 from dimtensor.dist.distribution import DimsLike, Distribution
+from dimtensor.dist.given import KnownPrefix
 from dimtensor.dist.joint.gaussian import MatrixNormal, MvNormal, MvStudentT
 from dimtensor.dist.parameters import float_dtype
 from dimtensor.dist.processes.per_parent import NormalPerParent
@@ -148,7 +149,7 @@ def _of_autoregression(d: AR) -> Standardized | None:
     n = len(d.lag)
 
     def place(raw: DimTensor) -> DimTensor:
-        return d._path_of(start.place(raw), raw, ())
+        return d._path_of(start.place(raw), raw, KnownPrefix())
 
     both = _by_position(start.distribution, _normal(), d.dim, n, d.event_dims)
     return Standardized(both, place)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim, Dims, ancestors, find_dim, sort_dims, union, without
 from dimtensor.dist.conditions import Condition, in_support
 from dimtensor.dist.distribution import DimsLike, Distribution, PathDistribution
-from dimtensor.dist.given import known_or
+from dimtensor.dist.given import KnownPrefix, known_or
 from dimtensor.dist.joint.vectors import count_of, first_of
 from dimtensor.dist.modifiers.wrappers import Wrapper, as_distribution, as_value
 from dimtensor.dist.parameters import as_parameter
@@ -195,7 +195,7 @@ class Series(
 
         return scan(step, init, (value, self._sequences()), self.dim)[1]
 
-    def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
+    def _path(self, rng: Any, dims: DimsLike, known: KnownPrefix) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)
         init, _, each = self._settled(whole)
         each = without(each, ancestors(self.dim))
@@ -207,7 +207,7 @@ class Series(
             value = known_or(known, value)
             return (after(value), rng), value
 
-        (_, rng), values = scan(step, (init, rng), (self._sequences(), *known), self.dim)
+        (_, rng), values = scan(step, (init, rng), (self._sequences(), *known.along), self.dim)
         return values, rng
 
 

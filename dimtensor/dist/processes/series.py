@@ -8,7 +8,7 @@ from dimtensor.dims import Dim, Dims, SelDim, find_dim, sort_dims, union, withou
 from dimtensor.dist.distribution import DimsLike, Distribution, PathDistribution
 from dimtensor.dist.families import Normal
 from dimtensor.dist.formulas import HALF_LOG_2PI
-from dimtensor.dist.given import KnownElements, known_or, known_start
+from dimtensor.dist.given import KnownElements, KnownPrefix, known_or, known_start
 from dimtensor.dist.joint.vectors import (
     VectorDistribution,
     as_labels,
@@ -130,20 +130,21 @@ class RandomWalk(VectorDistribution, state=("dim", "step", "start")):
         return where(equal(arange(self.dim), 0), 0.0, step).cumsum(self.dim)
 
     def draw(self, rng: Generator, dims: DimsLike = None) -> tuple[DimTensor, Any]:
-        jumps, rng = self._jumps(rng, dims)
+        jumps, rng = self._jumps(rng, dims, KnownPrefix())
         return jumps.cumsum(self.dim), rng
 
     def _draw_given(self, rng: Any, given: KnownElements, dims: DimsLike) -> tuple[DimTensor, Any]:
-        known, x = known_start(self, given, self.dim), given.values
-        jumps, rng = self._jumps(rng, dims)
+        prefix = known_start(self, given, self.dim)
+        known, x = prefix.along
+        jumps, rng = self._jumps(rng, dims, prefix)
         jumps = where(known, x - x.shift({self.dim: 1}, fill_value=0.0), jumps)
         return where(known, x, jumps.cumsum(self.dim)), rng
 
-    def _jumps(self, rng: Any, dims: DimsLike) -> tuple[DimTensor, Any]:
+    def _jumps(self, rng: Any, dims: DimsLike, known: KnownPrefix) -> tuple[DimTensor, Any]:
         """Draw a start for each path, and the steps behind it."""
         whole = self._draw_dims(dims)
         apart = () if self.dim._within is not None else (self.dim,)  # a start for each parent
-        first, rng = self.start.draw(rng, without(whole, [*apart, *self.start.dims]))
+        first, rng = known.start(self.start, rng, without(whole, [*apart, *self.start.dims]), 1)
         steps, rng = self.step.draw(rng, without(whole, self.step.dims))
         return where(equal(arange(self.dim), 0), first, steps), rng
 
@@ -292,13 +293,13 @@ class AR(PathDistribution, VectorDistribution, state=("dim", "start", "lag")):
         later = -0.5 * square((x - center) / p["sigma"]) - log(p["sigma"]) - HALF_LOG_2PI
         return where(arange(self.dim) < len(self.lag), self.start.logp(x), later)
 
-    def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
+    def _path(self, rng: Any, dims: DimsLike, known: KnownPrefix) -> tuple[DimTensor, Any]:
         whole = self._draw_dims(dims)
-        start, rng = self.start.draw(rng, without(whole, self.start.dims))
+        start, rng = known.start(self.start, rng, without(whole, self.start.dims), len(self.lag))
         noise, rng = rng.normal(0.0, 1.0, dims=whole)
         return self._path_of(start, noise, known), rng
 
-    def _path_of(self, start: DimTensor, noise: DimTensor, known: Any) -> DimTensor:
+    def _path_of(self, start: DimTensor, noise: DimTensor, known: KnownPrefix) -> DimTensor:
         """Compute a path from its first elements and standardized noise."""
         p = self._values
         early = arange(self.dim) < len(self.lag)
@@ -314,7 +315,7 @@ class AR(PathDistribution, VectorDistribution, state=("dim", "start", "lag")):
             moved = state.shift({self.lag: 1}, fill_value=0.0)
             return where(nearest, following, moved)
 
-        states = cumulate(step, init=state, xs=(given, early, *known), dim=self.dim)
+        states = cumulate(step, init=state, xs=(given, early, *known.along), dim=self.dim)
         return first_of(states, self.lag)
 
 
@@ -394,10 +395,11 @@ class MarkovChain(PathDistribution, VectorDistribution, state=("dim", "labels", 
         first = log(p["start"]).isel({self.labels: x})
         return where(inside_of(self.dim, earlier), moves, first)
 
-    def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
+    def _path(self, rng: Any, dims: DimsLike, known: KnownPrefix) -> tuple[DimTensor, Any]:
         p = self._values
-        if known:
-            known = (known[0], as_positions(known[1], self.labels, self.name))
+        if known.along:
+            mask, labels = known.along
+            known = KnownPrefix((mask, as_positions(labels, self.labels, self.name)), known.length)
         u, rng = rng.uniform(0.0, 1.0, dims=self._draw_dims(dims))
         first = drawn_position(p["start"], self.labels, first_of(u, self.dim))
 
@@ -408,6 +410,6 @@ class MarkovChain(PathDistribution, VectorDistribution, state=("dim", "labels", 
             return known_or(known, where(is_first, state, following))
 
         is_first = equal(arange(self.dim), 0)
-        xs = (u, is_first, (p["move"],) if self.dim in p["move"].dims else (), *known)
+        xs = (u, is_first, (p["move"],) if self.dim in p["move"].dims else (), *known.along)
         states = cumulate(step, init=first, xs=xs, dim=self.dim)
         return as_labels(states, self.labels), rng

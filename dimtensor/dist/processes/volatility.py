@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim, without
 from dimtensor.dist.distribution import DimsLike, Distribution, PathDistribution
 from dimtensor.dist.formulas import HALF_LOG_2PI
-from dimtensor.dist.given import known_or
+from dimtensor.dist.given import KnownPrefix, known_or
 from dimtensor.dist.joint.gaussian import MvNormal, MvStudentT
 from dimtensor.dist.joint.vectors import VectorDistribution, first_of, later_than, sum_over_first
 from dimtensor.dist.modifiers.wrappers import as_distribution
@@ -110,7 +110,7 @@ class GARCH11(PathDistribution, VectorDistribution, state=("dim",)):
 
         return cumulate(step, init=start, xs=arange(self.dim) > 0, dim=self.dim)
 
-    def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
+    def _path(self, rng: Any, dims: DimsLike, known: KnownPrefix) -> tuple[DimTensor, Any]:
         p = self._values
         noise, rng = rng.normal(0.0, 1.0, dims=self._draw_dims(dims))
         zero = 0.0 * (p["omega"] + p["alpha_1"] + p["beta_1"] + first_of(noise, self.dim))
@@ -123,7 +123,7 @@ class GARCH11(PathDistribution, VectorDistribution, state=("dim",)):
             variance = where(is_later, following, variance)
             return variance, known_or(known, sqrt(variance) * noise)
 
-        xs = (noise, arange(self.dim) > 0, *known)
+        xs = (noise, arange(self.dim) > 0, *known.along)
         _, values = cumulate(step, init=start, xs=xs, dim=self.dim)
         return values, rng
 
@@ -212,9 +212,9 @@ class EulerMaruyama(PathDistribution, VectorDistribution, state=("dim", "sde", "
         later = -0.5 * square(z) - log(sigma) - HALF_LOG_2PI
         return where(equal(arange(self.dim), 0), self.start.logp(x), later)
 
-    def _path(self, rng: Any, dims: DimsLike, known: Any) -> tuple[DimTensor, Any]:
+    def _path(self, rng: Any, dims: DimsLike, known: KnownPrefix) -> tuple[DimTensor, Any]:
         p, whole = self._values, self._draw_dims(dims)
-        first, rng = self.start.draw(rng, without(whole, [self.dim, *self.start.dims]))
+        first, rng = known.start(self.start, rng, without(whole, [self.dim, *self.start.dims]), 1)
         noise, rng = rng.normal(0.0, 1.0, dims=whole)
 
         def step(x: Any, xs: Any) -> Any:
@@ -225,7 +225,7 @@ class EulerMaruyama(PathDistribution, VectorDistribution, state=("dim", "sde", "
 
         is_first = equal(arange(self.dim), 0)
         init = first + 0.0 * first_of(noise, self.dim)
-        return cumulate(step, init=init, xs=(noise, is_first, *known), dim=self.dim), rng
+        return cumulate(step, init=init, xs=(noise, is_first, *known.along), dim=self.dim), rng
 
 
 def _without_series(given: dict[str, tuple[Any, str]], dim: Dim, name: str) -> None:
