@@ -308,6 +308,8 @@ class CalendarParts:
         import pandas as pd
 
         dates = calendar_index(self._dim, "freq")
+        if isinstance(dates, pd.PeriodIndex):
+            return dates.freqstr
         if len(dates) < 3:
             return None
         if is_cftime_index(dates):
@@ -323,9 +325,12 @@ def extended_dim(dim: Dim, periods: int, freq: Any = None) -> Dim:
     """Return a dim with more labels after the last one; see :meth:`Dim.extend`."""
     numbers = None if freq is not None else even_numbers(dim)
     if numbers is not None:
-        first, step = numbers[0], numbers[1] - numbers[0]
-        places = np.arange(len(numbers) + whole_periods(periods))
-        return Dim(dim.name, coords=Coords(first + step * places))
+        first, second, last = (number.item() for number in numbers[[0, 1, -1]])
+        step = second - first
+        if isinstance(step, float):  # the mean one, as each is rounded
+            step = (last - first) / (len(numbers) - 1)
+        later = [last + step * place for place in range(1, whole_periods(periods) + 1)]
+        return Dim(dim.name, coords=Coords([*numbers.tolist(), *later]))
     dates = calendar_index(dim, "extend")
     freq = freq or dim.dt.freq
     if freq is None or not len(dates):

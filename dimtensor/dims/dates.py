@@ -28,6 +28,10 @@ _CYCLES = {
     "second": (0, 59),
     "week": (1, 53),
 }
+# what labels that are periods have; a part is that of the last date of a period, as in pandas
+_OF_PERIODS = {*_CYCLES, "year", "season", "days_in_month", "is_leap_year"} | {
+    "strftime", "freq", "extend",
+}  # fmt: skip
 OF_PANDAS = {"dayofyear": "day_of_year", "dayofweek": "day_of_week"}
 _SEASONS = ["DJF", "MAM", "JJA", "SON"]
 NUMBERS = ("days_in_month", "days_in_year", "microsecond", "nanosecond")
@@ -69,22 +73,29 @@ def whole_periods(periods: Any) -> int:
 
 
 def even_numbers(dim: Dim) -> np.ndarray | None:
-    """Return labels that are integers at equal distances, such as years; None for others."""
+    """Return labels that are numbers at equal distances, such as years; None for others.
+
+    Distances of floats are equal up to rounding.
+    """
     labels = dim._labels()
     index = None if labels is None else labels.index
-    if index is None or index.dtype.kind not in "iu" or len(index) < 2:
+    if index is None or index.dtype.kind not in "iuf" or len(index) < 2:
         return None
-    steps = np.diff(index.to_numpy().astype(np.int64))
-    return index.to_numpy() if steps[0] and (steps == steps[0]).all() else None
+    numbers = index.to_numpy()
+    steps = np.diff(numbers.astype(np.float64 if index.dtype.kind == "f" else np.int64))
+    slack = 4 * np.finfo(numbers.dtype).eps * abs(numbers).max() if index.dtype.kind == "f" else 0
+    return numbers if steps[0] and (abs(steps - steps[0]) <= slack).all() else None
 
 
-def extended(dates: pd.DatetimeIndex, periods: int, freq: Any) -> pd.DatetimeIndex:
-    """Return the next dates at a frequency."""
+def extended(dates: Any, periods: int, freq: Any) -> Any:
+    """Return the next dates at a frequency, or the next periods."""
     import pandas as pd
 
     periods = whole_periods(periods)
     if is_cftime_index(dates):
         return later_dates(dates, periods, freq)
+    if isinstance(dates, pd.PeriodIndex):
+        return pd.period_range(dates[-1] + 1, periods=periods, freq=dates.freq)
     later = pd.date_range(dates[-1], periods=periods + 2, freq=freq)
     return later[later > dates[-1]][:periods].as_unit(dates.unit)
 
@@ -146,10 +157,11 @@ def time_index(dim: Dim, what: str, missing: bool = False) -> pd.DatetimeIndex |
 
 
 def calendar_index(dim: Dim, what: str) -> Any:
-    """Return the labels of a dim as dates of any calendar; see `date_index`."""
+    """Return the labels of a dim as dates of any calendar, or periods; see `date_index`."""
     import pandas as pd
 
-    return _index_of(dim, what, False, pd.DatetimeIndex, cftime=True)
+    kinds = (pd.DatetimeIndex, pd.PeriodIndex) if what in _OF_PERIODS else pd.DatetimeIndex
+    return _index_of(dim, what, False, kinds, cftime=True)
 
 
 def _index_of(dim: Dim, what: str, missing: bool, kinds: Any, cftime: bool = False) -> Any:
@@ -161,10 +173,14 @@ def _index_of(dim: Dim, what: str, missing: bool, kinds: Any, cftime: bool = Fal
         raise _of_another_calendar(dim, what, index)
     if not isinstance(index, kinds):
         known = "not known before data arrives" if labels is None else f"of dtype {index.dtype}"  # type: ignore[union-attr]
+        hint = "dt.date_range(name, start=..., periods=..., freq=...) makes a dim of dates"
+        if type(index).__name__ == "PeriodIndex":
+            start = f"{dim._short}.to_index().to_timestamp()"
+            hint = f"dates on which they start: dt.Dim({dim._short!r}, coords={start})"
         raise LabelError(
             f"{what}: the labels of {dim._title} are no dates, they are {known}",
             [("dim", repr(dim))],
-            "dt.date_range(name, start=..., periods=..., freq=...) makes a dim of dates",
+            hint,
         )
     if index.hasnans and not missing:
         at = np.flatnonzero(index.isna()).tolist()
@@ -208,7 +224,7 @@ def found_part(dim: Dim, part: str) -> Any:
     if is_cftime_index(dates):
         return part_of(dim, dates, name)
     if part == "week":
-        return dates.isocalendar()["week"]
+        return dates.week if hasattr(dates, "week") else dates.isocalendar()["week"]
     if part == "days_in_year":
         return np.where(dates.is_leap_year, 366, 365)
     if part == "decimal_year":

@@ -150,7 +150,7 @@ class Dim:
         return calendar_parts(self)
 
     def extend(self, periods: int, freq: Frequency | None = None) -> Dim:
-        """Return the dim with more labels after the last one: dates, or integers like years.
+        """Return the dim with more labels after the last: dates, periods, or numbers like years.
 
         Parameters
         ----------
@@ -166,7 +166,7 @@ class Dim:
         Raises
         ------
         LabelError
-            If the labels are neither dates nor integers at equal distances, are not known, or
+            If the labels are neither dates nor numbers at equal distances, are not known, or
             dates have no frequency.
 
         Examples

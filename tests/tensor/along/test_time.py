@@ -195,9 +195,43 @@ def test_columns_of_labels():
     ([1871, 1872, 1873], [1871, 1872, 1873, 1874, 1875]),
     ([1960, 1970, 1980], [1960, 1970, 1980, 1990, 2000]),
     ([0, -1], [0, -1, -2, -3]),
+    (np.array([5, 4], "u1"), [5, 4, 3, 2]),
+    ([2**62, 2**62 + 1], [2**62, 2**62 + 1, 2**62 + 2, 2**62 + 3]),
+    ([1871.0, 1872.0, 1873.0], [1871.0, 1872.0, 1873.0, 1874.0, 1875.0]),
 ])  # fmt: skip
-def test_integers_at_equal_distances_are_extended(labels, later):
+def test_numbers_at_equal_distances_are_extended(labels, later):
     assert dt.Dim("year", coords=labels).extend(2) == dt.Dim("year", coords=later)
+
+
+def test_rounded_numbers_at_equal_distances_are_extended():
+    longer = dt.Dim("at", coords=np.arange(11) * 0.1).extend(2)
+    np.testing.assert_allclose(longer.coords, np.arange(13) * 0.1)
+    with pytest.raises(dt.LabelError, match="they are of dtype float64"):
+        dt.Dim("at", coords=[0.0, 0.1, 0.21]).extend(1)
+
+
+@pytest.mark.parametrize("freq", ["Q", "M", "Y-JUN", "D", "W", "h"])
+def test_periods_are_extended_and_have_the_parts_of_pandas(freq):
+    periods = pd.period_range("2019-11-30", periods=9, freq=freq)
+    dim = dt.Dim("t", coords=periods[:6])
+    assert dim.extend(3) == dt.Dim("t", coords=periods)
+    assert dim.dt.freq == periods.freqstr
+    x = dt.data(np.arange(6.0), dims=dim)
+    for part in ("year", "quarter", "month", "week", "day", "hour"):
+        found = x.groupby(getattr(dim.dt, part)).sum(skipna=True).to_series()
+        expected = pd.Series(range(6)).groupby(getattr(periods[:6], part)).sum()
+        np.testing.assert_array_equal(found[expected.index], expected)
+    for part in ("days_in_month", "is_leap_year"):
+        np.testing.assert_array_equal(getattr(dim.dt, part).values, getattr(periods[:6], part))
+    assert dim.dt.strftime("%Y").categories.coords.tolist() == sorted({*periods[:6].strftime("%Y")})
+
+
+def test_what_periods_do_not_have_is_said_with_the_dates_on_which_they_start():
+    t = dt.Dim("t", coords=pd.period_range("2019Q4", periods=3, freq="Q"))
+    with pytest.raises(dt.LabelError, match=r"dtype period\[Q-DEC\]") as e:
+        _ = t.dt.decimal_year
+    hint = str(e.value).partition("dates on which they start: ")[2]
+    assert eval(hint, {"dt": dt, "t": t}) == dt.date_range("t", "2019-10-01", periods=3, freq="QS")
 
 
 K = dt.Dim("k", length=3)
