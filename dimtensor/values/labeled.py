@@ -286,13 +286,15 @@ def _require_complete(index: Any, source: str) -> None:
 
 
 def _only_name(dims: Dims, source: str) -> str:
-    if len(dims) != 1:
-        raise InputError(
-            f"{source}: a Series has one dim, the tensor has dims {names_of(dims)}",
-            hint="one row of a table is a table, too: df.iloc[[0]]" if len(dims) == 2 else None,
-        )
-    (name,) = axis_names(dims).values()
-    return name
+    if len(dims) == 1:
+        return axis_names(dims)[dims[0]]
+    hint = None
+    if len(dims) == 2:  # rows of a table have no labels
+        rows, other = (dim._short for dim in sorted(dims, key=lambda dim: dim.coords is not None))
+        hint = f"the same for each {other}: dt.data(values, dims={rows}).expand({other}); "
+        hint += "one row of a table is a table, too: df.iloc[[0]]"
+    text = f"{source}: a Series has one dim, the tensor has dims {names_of(dims)}"
+    raise InputError(text, hint=hint)
 
 
 def _from_frame(value: Any, dims: Dims, source: str) -> Labeled:
@@ -303,12 +305,13 @@ def _from_frame(value: Any, dims: Dims, source: str) -> Labeled:
     InputError
         If neither names nor labels tell which dim an axis has.
     """
-    axes = (value.index, value.columns)
+    axes, own = (value.index, value.columns), axis_names(dims)
     names = tuple(axis.name for axis in axes)
+    if any(_labels_in_common((d,), (axis,)) == len(axis) > 0 for d in dims for axis in axes):
+        names = tuple(name if name in own.values() else None for name in names)
     if None not in names and names[0] != names[1]:
         labels = {axis.name: labels_of(axis) for axis in axes}
         return Labeled(value.to_numpy(), names, labels)
-    own = axis_names(dims)
     orders = [
         (_labels_in_common(order, axes), order)
         for order in permutations(dims)

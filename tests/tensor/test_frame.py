@@ -221,6 +221,11 @@ def test_the_axes_of_a_frame_without_names_are_told_by_their_labels():
     for table in (frame, frame.T, frame.rename_axis(columns="side"), frame.rename_axis("obs")):
         assert dt.data(table, dims=[OBS, side]).sel(side="left").values.tolist() == [3.0, 4.0, 6.0]
         assert x.eval({x: table}).sel(side="right").values.tolist() == [1.0, 2.0, 5.0]
+    foreign = frame.rename_axis(index="id")  # of the rows, as of a Series; labels tell the others
+    for table in (foreign, foreign.T, foreign.rename_axis(columns="feature")):
+        assert dt.data(table, dims=[OBS, side]).sel(side="left").values.tolist() == [3.0, 4.0, 6.0]
+    with pytest.raises(dt.InputError, match=r"obs(.|\n)*rename_axis\(index='obs', columns='k'\)"):
+        dt.data(foreign, dims=[OBS, dt.Dim("k", length=2)])
     late = x.eval({x: frame[1:]})
     assert late.obs.values.tolist() == [1, 2]
     with pytest.raises(dt.LabelError, match="missing: 'left'\n  unknown: 'lft'"):
