@@ -89,8 +89,22 @@ def test_terms_that_only_their_sum_is_known_of_are_named(rng):
     assert "(correlation -1.00)" in found
 
 
+def test_chains_at_different_places_are_started_elsewhere(rng):
+    """What is different between chains is no correlation of parameters."""
+    mu, tau = dt.rv("mu", dist.Normal(0.0, 1.0)), dt.rv("tau", dist.HalfNormal(1.0))
+    fit = dt.Model(dt.rv("y", dist.Normal(mu, tau)), backend="python").observe(y=1.0)
+    places = np.array([[0.0], [9.0]])
+    posterior = xr.Dataset(
+        {x: (("chain", "draw"), places + rng.normal(size=(2, 300))) for x in ("mu", "tau")}
+    )
+    found = advice(fit.spec, posterior, BAD._replace(r_hat=(3.0, "mu")))
+    assert [one for one in found if "fit.sample(initial={'mu': ..., 'tau': ...})" in one]
+    assert not [one for one in found if "hardly tell them apart" in one]
+    assert not [one for one in advice(fit.spec, posterior, BAD) if "initial=" in one]
+
+
 def test_advice_takes_the_place_of_general_words():
-    assert "hint: raise target_accept (0.8), or write the model" in str(BAD.complaint)
+    assert "hint: raise target_accept (0.8 by default), or write the model" in str(BAD.complaint)
     text = str(BAD.complaint_with(["fit.noncentered('theta')", "fit.marginalize('mu')"]))
     assert text.endswith("hint: fit.noncentered('theta'); or fit.marginalize('mu')")
 

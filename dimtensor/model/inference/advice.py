@@ -29,6 +29,8 @@ _DRAWS, _MOST_NUMBERS = 400, 10_000_000
 _LITTLE = 0.5
 # Correlation above which parameters are not identified.
 _TOGETHER = 0.95
+# R-hat above which chains are at different places, such as two modes.
+_APART = 1.5
 # Number of suggestions of a kind.
 _MOST = 3
 # Number of elements above which matrices of marginalization are too large.
@@ -47,7 +49,9 @@ def advice(spec: ModelSpec, posterior: xr.Dataset, verdict: Verdict) -> list[str
         The worst diagnostics and their variables.
     """
     found: list[str] = []
-    kinds: tuple[Callable[..., Iterator[str]], ...] = (_parametrizations, _aliases, _summed_out)
+    kinds: tuple[Callable[..., Iterator[str]], ...] = (
+        _apart, _parametrizations, _aliases, _summed_out,
+    )  # fmt: skip
     for kind in kinds:
         with suppress(Exception):  # advice that cannot be given hides no warning
             found += islice(kind(spec, posterior, verdict), _MOST)
@@ -106,6 +110,17 @@ def _elements(posterior: xr.Dataset, name: str) -> int:
     return int(np.prod(posterior.variables[name].shape[2:]))
 
 
+def _apart(spec: ModelSpec, posterior: xr.Dataset, verdict: Verdict) -> Iterator[str]:
+    """Suggest another start where chains have stayed at different places."""
+    if verdict.r_hat is not None and verdict.r_hat[0] > _APART:
+        free = [name for name, x in spec.free.items() if not x.distribution.discrete]
+        values = ", ".join(f"{name!r}: ..." for name in free[:_MOST])
+        yield (
+            "look at each chain, fit.plot.trace(post): they have stayed at different places. Start "
+            f"them near the data, fit.sample(initial={{{values}}}), or rescale the data"
+        )
+
+
 def _aliases(spec: ModelSpec, posterior: xr.Dataset, _: Verdict) -> Iterator[str]:
     """Find parameters whose sum alone is identified."""
     wanted = [
@@ -113,9 +128,10 @@ def _aliases(spec: ModelSpec, posterior: xr.Dataset, _: Verdict) -> Iterator[str
     ]
     means = {}
     for name, x in arrays_of(posterior, wanted).items():
-        series = x.values.reshape(*x.shape[:2], -1).mean(axis=2).ravel()
+        series = x.values.reshape(*x.shape[:2], -1).mean(axis=2)
+        series = (series - series.mean(axis=1, keepdims=True)).ravel()  # chains may be apart
         if series.std() > 0:
-            means[name] = (series - series.mean()) / (series.std() * len(series) ** 0.5)
+            means[name] = series / (series.std() * len(series) ** 0.5)
     names, scaled = [*means], np.array([*means.values()])
     for first in range(len(names)):
         correlations = scaled[first + 1 :] @ scaled[first]

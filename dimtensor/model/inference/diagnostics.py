@@ -95,7 +95,7 @@ class Verdict(NamedTuple):
         model = "; or ".join(advice) or "write the model in another parametrization"
         hint = f"tune longer, draw more, or {model}"
         if self.divergences:
-            hint = f"raise target_accept (0.8), or {model}"
+            hint = f"raise target_accept (0.8 by default), or {model}"
         if advice:
             hint = model
         return build_message("the draws may not be those of the posterior", details, hint)
