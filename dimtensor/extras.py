@@ -53,14 +53,24 @@ def check_installed(module: str, extra: str, what: str) -> None:
     --------
     >>> check_installed("math", "sampling", "this example")
     """
-    if sys.modules.get(module) is not None:
-        return
-    try:
-        spec = importlib.util.find_spec(module)
-    except ImportError:
-        spec = None
-    if spec is None:
+    if not is_installed(module):
         raise _missing(module, extra, what)
+
+
+def is_installed(module: str) -> bool:
+    """Return whether a library can be imported, without importing it.
+
+    Examples
+    --------
+    >>> is_installed("math"), is_installed("no_such_library")
+    (True, False)
+    """
+    if sys.modules.get(module) is not None:
+        return True
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ImportError:
+        return False
 
 
 @contextlib.contextmanager

@@ -19,7 +19,8 @@ from importlib.abc import MetaPathFinder
 class Blocked(MetaPathFinder):
     def find_spec(self, name, path=None, target=None):
         if name.split(".")[0] in {
-            "jax", "jaxlib", "nutpie", "blackjax", "numpyro", "pymc", "arviz", "matplotlib"
+            "jax", "jaxlib", "nutpie", "blackjax", "numpyro", "pymc", "arviz", "matplotlib",
+            "h5netcdf", "netCDF4", "zarr",
         }:
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
         return None
@@ -66,6 +67,9 @@ missing("blackjax", lambda: dt.sample(density, sampler="blackjax"))
 missing("numpyro", lambda: dt.sample(density, sampler="numpyro"))
 missing("sampling", lambda: density.to_nutpie())
 missing("viz", lambda: dt.explain(x**2).plot())
+draws = dt.Model(dt.rv("a", dt.dist.Normal(0.0, 1.0)), backend="python").draw(2, seed=1)
+missing("files", lambda: draws.to_netcdf("draws.nc"))
+missing("files", lambda: draws.to_zarr("draws.zarr"))
 if "to_graph" in dir(dt):
     missing("viz", lambda: dt.to_graph(x**2))
 """)

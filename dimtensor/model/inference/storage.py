@@ -24,6 +24,7 @@ from dimtensor.errors import (
     printable,
     reason_of,
 )
+from dimtensor.extras import check_installed, is_installed
 from dimtensor.values.label_texts import (
     encode_label,
     is_text,
@@ -86,10 +87,13 @@ class Results(xr.DataTree):
 
     def to_netcdf(self, *args: Any, **kwargs: Any) -> Any:
         """Write to a NetCDF file; arguments are those of :meth:`xarray.DataTree.to_netcdf`."""
+        if "engine" not in kwargs and not is_installed("netCDF4"):
+            check_installed("h5netcdf", "files", "to_netcdf")
         return storable(self).to_netcdf(*args, **kwargs)
 
     def to_zarr(self, *args: Any, **kwargs: Any) -> Any:
         """Write to a Zarr store; arguments are those of :meth:`xarray.DataTree.to_zarr`."""
+        check_installed("zarr", "files", "to_zarr")
         return storable(self).to_zarr(*args, **kwargs)
 
 
