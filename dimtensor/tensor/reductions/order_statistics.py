@@ -275,6 +275,9 @@ def _position(
         return _arg_reduced(x, name, along)
     some = elemwise("logical_not", elemwise("isnan", x)).any(along)
     text = f"{asked or name}: all elements are missing along {along._title}"
+    if len(x.dims) == 2:
+        (other,) = without(x.dims, (along,))
+        text += f"; dropna({other._short!r}, how='all') leaves such positions out"
     return check(some, text, _first_extreme(x, name, along))
 
 
