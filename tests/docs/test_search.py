@@ -39,6 +39,9 @@ SEARCHED = (
     "simulation-based calibration", "stacking", "stochastic volatility", "structural equation",
     "sum to zero", "survey", "thread", "treedepth", "truncated", "unequal variances",
     "utility", "vector autoregression",
+    # looked for in analyses of data of statsmodels and scikit-learn
+    "collinear", "conditional logit", "fixed effects", "heteroscedasticity", "horseshoe", "lasso",
+    "odds ratio", "panel data", "ridge regression", "two-way",
 )  # fmt: skip
 
 
