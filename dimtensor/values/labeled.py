@@ -337,7 +337,7 @@ def _from_frame(value: Any, dims: Dims, source: str) -> Labeled:
     )
 
 
-def _labels_in_common(dims: Dims, axes: tuple[Any, Any]) -> int:
+def _labels_in_common(dims: Dims, axes: tuple[Any, ...]) -> int:
     """Count the labels that the axes of a frame would share with dims."""
     known = [(dim.coords, axis) for dim, axis in zip(dims, axes, strict=True)]
     return sum(len(axis.intersection(labels)) for labels, axis in known if labels is not None)
