@@ -49,7 +49,7 @@ _RULES = """
 .dt-repr .dt-table .dt-narrow {
   display: inline-block; max-width: 42em; overflow-x: auto; vertical-align: top;}
 .dt-repr .dt-table .dt-cell {
-  display: inline-block; max-width: 24em; white-space: normal; overflow-wrap: anywhere;}
+  display: inline-block; max-width: 24em; white-space: normal; overflow-wrap: break-word;}
 .dt-repr svg {overflow: visible; vertical-align: middle; background: none;}
 .dt-repr svg text {fill: currentColor; font-family: var(--jp-ui-font-family, sans-serif);}
 .dt-repr .dt-picture {display: block; margin: 4px 0;}
