@@ -156,6 +156,8 @@ def _apart(value: Any, other: Any) -> tuple[Any, Any]:
     if isinstance(value, tuple) and len(value) == 2 and isinstance(value[0], (tuple, list)):
         plain, absent = _apart(value[1], other)
         return (None, None) if plain is None else ((value[0], plain), (value[0], absent))
+    if hasattr(value, "isnull") and not hasattr(value, "loc"):  # an Index or array of pandas
+        value = np.asarray(value)
     if hasattr(value, "isnull"):
         absent = value.isnull()
         if not absent.to_numpy().any():

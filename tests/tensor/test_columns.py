@@ -63,3 +63,22 @@ def test_periods_in_arrays_of_pyarrow_are_not_their_numbers():
 def test_a_series_is_no_label():
     with pytest.raises(dt.LabelError, match="a label is a value that does not change"):
         dt.Dim("z", coords=["obs", pd.Series([1.0])])
+
+
+CATEGORIES = pd.CategoricalIndex(["b", "a", "b"])
+
+
+@pytest.mark.parametrize("labels", [CATEGORIES, CATEGORIES.array, pd.Index(["b", "a", "b"])])
+def test_observed_labels_in_an_index_or_array_of_pandas(labels):
+    letter = dt.Dim("letter", coords=["a", "b"])
+    share = dt.data([0.25, 0.75], dims=letter)
+    y = dt.rv("y", dt.dist.Categorical(share, dim=letter), dims=OBS)
+    found = dt.Model(y, backend="python").observe({y: labels}).logp({})["y"]
+    np.testing.assert_allclose(found, np.log([0.75, 0.25, 0.75]))
+
+
+def test_groups_in_an_array_of_pandas_have_no_dim():
+    x = dt.data([1.0, 2.0, 3.0], dims=OBS)
+    for labels in (CATEGORIES.array, pd.array(["b", "a", "b"], dtype="string")):
+        with pytest.raises(dt.InputError, match="groupby: nothing says along which dim this"):
+            x.groupby(labels)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import index
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimtensor.arrays import meant_integer
 from dimtensor.dims import Dim, find_dim, find_plain_dim
-from dimtensor.errors import DimError, DtypeError, OptionError
+from dimtensor.errors import DimError, DtypeError, OptionError, plain_repr
 from dimtensor.graph import make
 from dimtensor.graph.printing.words import say
 from dimtensor.tensor.along.places import taken_at
@@ -66,6 +68,8 @@ class MovementMixin(TensorHandle):
             If a dim is not there.
         LabelError
             If a time difference is given along a dim whose labels are no dates.
+        DtypeError
+            If a number of positions is no integer.
 
         Examples
         --------
@@ -82,7 +86,7 @@ class MovementMixin(TensorHandle):
             result = wrap(require_float(self.node))
         for key, n in gathered(shifts, by_name, self.dims, "shift", "numbers").items():
             dim = find_dim(self.dims, key, "shift")
-            _refuse_bool(n, "shift", dim)
+            n = _number_of_positions(n, "shift", dim)
             if is_distance(n):
                 result = shifted_by(result, dim, n, fill_value)
                 continue
@@ -125,6 +129,8 @@ class MovementMixin(TensorHandle):
         ------
         DimError
             If a dim is not there, or labels are to move along one whose length is not known.
+        DtypeError
+            If a number of positions is no integer.
 
         Examples
         --------
@@ -138,7 +144,7 @@ class MovementMixin(TensorHandle):
         result: Any = wrap(self.node)
         for key, n in gathered(shifts, by_name, self.dims, "roll", "numbers").items():
             dim = find_plain_dim(self.dims, key, "roll")
-            _refuse_bool(n, "roll", dim)
+            n = _number_of_positions(n, "roll", dim)
             if roll_coords and dim.length is None:
                 raise DimError(
                     f"roll: labels move along dims of known length, {dim._title} has none",
@@ -151,7 +157,7 @@ class MovementMixin(TensorHandle):
                 source = (wrap(make("positions", (), dim)) - n) % wrap(make("length", (), dim))
                 moved = result.isel({dim: source})
             else:
-                moved = result.isel({dim: (np.arange(dim.length) - n) % dim.length})
+                moved = result.isel({dim: (np.arange(dim.length) - n % dim.length) % dim.length})
                 if not roll_coords:
                     new = [d for d in moved.dims if d not in result.dims]
                     moved = renamed(moved, dict.fromkeys(new, dim))
@@ -209,9 +215,25 @@ class MovementMixin(TensorHandle):
         return say(result, "diff", self, dim=first, n=times) if n else result
 
 
-def _refuse_bool(n: Any, what: str, dim: Dim) -> None:
-    if isinstance(n, (bool, np.bool_)):
-        raise DtypeError(f"{what}: {n!r} is no number of positions along {dim._title}")
+def _number_of_positions(n: Any, what: str, dim: Dim) -> Any:
+    """Return an integer of any class as one of Python, which has a sign; a distance unchanged.
+
+    Raises
+    ------
+    DtypeError
+        If it is neither.
+    """
+    if what == "shift" and is_distance(n):
+        return n
+    if not isinstance(n, (bool, np.bool_)):
+        try:
+            return index(n)
+        except TypeError:
+            pass
+    raise DtypeError(
+        f"{what}: {plain_repr(n)} is no number of positions along {dim._title}",
+        hint=meant_integer(dim._short, n),
+    )
 
 
 def _options(dim: Dim, value: Any, fill: str, filled: Any) -> dict[str, Any]:

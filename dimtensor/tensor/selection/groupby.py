@@ -226,7 +226,8 @@ def _label_node(x: DimTensor, labels: Any, categories: Any) -> Node:
             if several
             else "make one: dt.Dim(name, coords=[...])",
         )
-    if isinstance(labels, (np.ndarray, list, tuple)):
+    nameless = is_pandas(labels) and not hasattr(labels, "name")  # an array of pandas
+    if nameless or isinstance(labels, (np.ndarray, list, tuple)):
         dim = x.dims[0]._short if len(x.dims) == 1 else "dim"
         items = labels.tolist() if isinstance(labels, np.ndarray) else list(labels)
         given = repr(items) if len(items) <= 8 else "labels"
