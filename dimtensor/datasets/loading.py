@@ -42,7 +42,9 @@ def load(name: str) -> pd.DataFrame:
     Returns
     -------
     DataFrame
-        Its `attrs` are ``title``, ``source`` (who published the data) and ``units`` by column.
+        Its `attrs` are ``title``, ``source`` (who published the data), ``copy`` (where the copy in
+        dimtensor is from), ``license`` (of that copy, as an SPDX expression; "none" for numbers of
+        a published table) and ``units`` by column.
 
     Raises
     ------
@@ -73,7 +75,8 @@ def load(name: str) -> pd.DataFrame:
         labels = [int(each) if each.isdigit() else each for each in table.columns]
         table = table.set_axis(pd.Index(labels, name=about["columns"]), axis="columns")
     units = dict(about.get("units", {}))
-    table.attrs = {"title": about["title"], "source": about["source"], "units": units}
+    told = {name: about[name] for name in ("title", "source", "copy", "license")}
+    table.attrs = {**told, "units": units}
     return table
 
 

@@ -17,6 +17,33 @@ def test_each_file_has_its_source_and_each_source_its_file():
         assert set(table.attrs["units"]) <= set(table.columns)
 
 
+# licenses, as SPDX expressions, of the places that copies are from
+_LICENSES = {
+    "posteriordb": "BSD-3-Clause",
+    "the example models of Stan": "BSD-3-Clause",
+    "Verde": "BSD-3-Clause",
+    "HDDM": "BSD-2-Clause",
+    "R": "GPL-2.0-only OR GPL-3.0-only",
+    "the R package MASS": "GPL-2.0-only OR GPL-3.0-only",
+    "the R package agridat": "MIT",
+    "the R package depmixS4": "GPL-2.0-or-later",
+    "the R package fpp2": "GPL-3.0-or-later",
+    "the R package ordinal": "GPL-2.0-or-later",
+    "the R package pscl": "GPL-2.0-only",
+    "the R package survival": "LGPL-2.0-or-later",
+    "the publication": "none: a published table",
+}
+
+
+@pytest.mark.parametrize("name", dt.datasets.names())
+def test_each_says_where_its_copy_is_from_and_under_which_license(name):
+    about = dt.datasets.load(name).attrs
+    assert _LICENSES[about["copy"]] == about["license"]
+    place = about["copy"].removeprefix("the R package ")
+    if place not in ("the publication", "the example models of Stan"):
+        assert place in about["source"]
+
+
 def test_numbers_are_the_published_ones():
     eruptions = dt.datasets.load("old_faithful")
     assert eruptions.mean().round(3).to_dict() == {"duration": 3.488, "waiting": 70.897}
