@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from dimtensor.errors import (
+    ArgumentError,
     DimtensorError,
     InputError,
     OptionError,
@@ -383,6 +384,19 @@ def check_whole(what: str, **numbers: Any) -> None:
             raise OptionError(text, hint=meant_integer(name, number))
         if number < 1:
             raise OptionError(f"{what}: {name}={number} is below 1")
+
+
+def check_function(what: str, function: Any, hint: str = "") -> None:
+    """Check that a value can be called.
+
+    Raises
+    ------
+    ArgumentError
+        If it cannot.
+    """
+    if not callable(function):
+        kind = type(function).__name__
+        raise ArgumentError(f"{what} takes a function, not {kind}", hint=hint)
 
 
 def has(value: Any, *names: str) -> bool:

@@ -7,7 +7,14 @@ from types import EllipsisType
 from typing import Any
 
 from dimtensor.dims.dim import Dim
-from dimtensor.errors import DimError, RaggedDimError, UnknownDimError, did_you_mean
+from dimtensor.errors import (
+    DimError,
+    RaggedDimError,
+    UnknownDimError,
+    clipped,
+    did_you_mean,
+    plain_repr,
+)
 
 Dims = tuple[Dim, ...]
 
@@ -239,6 +246,8 @@ def find_dim(dims: Dims, key: Dim | str, operation: str) -> Dim:
     DimError
         If it is not among the dims.
     """
+    if not isinstance(key, (Dim, str)):
+        raise _no_key(key, dims, operation)
     if isinstance(key, Dim):
         if key in dims:
             return key
@@ -257,19 +266,21 @@ def find_dim(dims: Dims, key: Dim | str, operation: str) -> Dim:
             if dim.name == key:
                 return dim
     name = key.name if isinstance(key, Dim) else key
-    if not isinstance(key, (Dim, str)):
-        raise DimError(
-            f"{operation}: a dim is named by a string or is a Dim, not {key!r}",
-            [("dims", ", ".join(repr(dim._short) for dim in dims) or "none (a scalar)")],
-            f"dims have no order, so that none has a number: name one, such as {dims[0]._short!r}"
-            if dims
-            else None,
-        )
     known = [dim._short for dim in dims]
     raise UnknownDimError(
         f"{operation}: there is no dim {name!r}{did_you_mean(name, known)}",
         [("dims", ", ".join(map(repr, known)) or "none (a scalar)")],
     )
+
+
+def _no_key(key: Any, dims: Dims, operation: str) -> DimError:
+    """Return the error for something else in the place of a dim."""
+    there = [("dims", ", ".join(repr(dim._short) for dim in dims) or "none (a scalar)")]
+    such = f"name one, such as {dims[0]._short!r}" if dims else None
+    if hasattr(key, "sizes"):
+        return DimError(f"{operation}: a tensor stands in the place of a dim", there, such)
+    text = f"{operation}: a dim is named by a string or is a Dim, not {clipped(plain_repr(key))}"
+    return DimError(text, there, such and f"dims have no order, so that none has a number: {such}")
 
 
 def only_dim(dims: Dims, key: Dim | str | None, operation: str) -> Dim:

@@ -29,8 +29,8 @@ def valid_dtype(dtype: Any) -> str:
         raise DtypeError(text, hint="several dims are a list: dims=[row, col]")
     try:
         name = np.dtype(dtype).name
-    except TypeError:
-        name = str(dtype)
+    except (TypeError, ValueError):
+        name = dtype if isinstance(dtype, str) else type(dtype).__name__
     if name not in DTYPES:
         raise DtypeError(
             f"a tensor has no dtype {name!r}; strings and datetimes are labels of a Dim "

@@ -183,7 +183,8 @@ def as_node(value: Any, beside: Sequence[Node] = (), what: str = "operand") -> N
             hint="dt.stack(tensors, dim) makes one of them, along a new dim",
         )
     if not is_array_like(value) and not isinstance(value, (list, tuple)):
-        raise DtypeError(f"{what}: {kind} is neither a tensor nor a number")
+        hint = _labels_as_numbers(value) if isinstance(value, Dim) else None
+        raise DtypeError(f"{what}: {kind} is neither a tensor nor a number", hint=hint)
     raise InputError(
         f"{what}: nothing says which dims the axes of this {kind} are",
         [("shape", array_of(value, what).shape)],
@@ -196,6 +197,24 @@ def _dims_meant(value: Any, beside: Sequence[Node]) -> str:
     """Return the code for the dims of an array beside one tensor, for a hint."""
     same = [x for x in beside if x.name and x.name.isidentifier() and len(x.dims) == 1]
     return f"{same[0].name}.dims" if ndim_of(value) == len(same) == len(beside) == 1 else "..."
+
+
+def _labels_as_numbers(dim: Dim) -> str | None:
+    """Return the expression of a tensor with the labels of a dim as numbers, None if they are not.
+
+    Dates are days since the first one, durations are days.
+    """
+    kind = "" if dim.coords is None else np.asarray(dim.coords).dtype.kind
+    name = dim._short if dim._short.isidentifier() else "dim"
+    day = "np.timedelta64(1, 'D')"
+    if kind == "M":
+        values = f"({name}.coords - {name}.coords[0]) / {day}"
+        return f"days since the first label: dt.data({values}, dims={name})"
+    if kind == "m":
+        return f"labels in days: dt.data({name}.coords / {day}, dims={name})"
+    if kind in ("i", "u", "f"):
+        return f"labels as numbers: dt.data({name}.coords, dims={name})"
+    return None
 
 
 def _is_one(value: Any) -> bool:
@@ -276,10 +295,9 @@ def require_float(node: Node) -> Node:
         If it holds labels: arithmetic with their positions has to be asked for.
     """
     if node.categories is not None:
-        raise DtypeError(
-            f"labels of {node.categories._title} are no numbers; .codes gives their positions as "
-            "integers"
-        )
+        dim, numbers = node.categories, _labels_as_numbers(node.categories)
+        title = f"labels of {dim._title} are no numbers; .codes gives their positions as integers"
+        raise DtypeError(title, hint=numbers)
     if is_inexact(node.dtype):
         return node
     return make("cast", (node,), "float64")

@@ -2977,3 +2977,53 @@ def plain_points_of_processes_of_each_parent():
     trial = dt.ragged("trial", within=COUNTRY, lengths=[2, 0, 1])
     process = dist.GP(dt.gp.Matern32(1.0), trial, noise=0.1)
     process.conditional(dt.zeros(trial), {trial: AGE})
+
+
+@building
+def tensor_in_the_place_of_a_dim_of_groups():
+    dt.data([1.0, 2.0], dims=OBS).groupby(WHERE).polyfit(OTHER, 1)
+
+
+@building
+def map_of_groups_that_is_no_function():
+    dt.data([1.0, 2.0], dims=OBS).groupby(WHERE).map(3)
+
+
+@building
+def reduction_of_windows_that_is_no_function():
+    X.rolling(country=2).reduce("sum")
+
+
+@building
+def new_dims_that_are_a_number():
+    X.expand_dims(2)
+
+
+@building
+def swapped_dims_that_are_a_name():
+    X.swap_dims("land")
+
+
+@building
+def labels_of_a_name():
+    LATE.as_labels("country")
+
+
+@building
+def dtype_that_is_a_tensor():
+    X.astype(Y)
+
+
+@building
+def equation_at_the_labels_of_a_dim():
+    dt.ode(lambda t, y: -y, 1.0, PLACES)
+
+
+@building
+def equation_at_labels():
+    dt.ode(lambda t, y: -y, 1.0, dt.labels(PLACES))
+
+
+@building
+def equation_at_dates():
+    dt.ode(lambda t, y: -y, 1.0, DAY)

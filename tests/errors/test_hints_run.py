@@ -101,6 +101,8 @@ NAMES: dict[str, Any] = {
 
 # of single texts, where the same names stand for something else
 APART: dict[str, dict[str, Any]] = {
+    "equation_at_the_labels_of_a_dim": {"place": situations.PLACES},
+    "equation_at_labels": {"place": situations.PLACES},
     "table_of_one_column_for_one_dim": {"df": {"rate": [1.0]}},
     "ragged_dims_of_one_parent": {"x": RAGGED, "visit": TRIAL, "country": COUNTRY},
     "roll_along_a_ragged_dim": {"x": RAGGED, "trial": TRIAL},

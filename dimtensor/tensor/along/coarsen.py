@@ -170,6 +170,8 @@ class Coarsen(WindowReductions):
         ------
         DimError
             If the function leaves a dim of the positions of blocks.
+        ArgumentError
+            If it is no function.
 
         Examples
         --------

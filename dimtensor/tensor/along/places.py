@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dimtensor.arrays import check_function
 from dimtensor.dims import Dim, Dims, dim_set
 from dimtensor.errors import DimError, OptionError
 from dimtensor.tensor.constructors import length
@@ -68,7 +69,10 @@ def reduced(
     ------
     DimError
         If the result has one of them.
+    ArgumentError
+        If it is no function.
     """
+    check_function(f"{what}.reduce", func, f"x.{what}(day=2).reduce(lambda x, dim: x.sum(dim))")
     result = func(x, over[0] if len(over) == 1 else over, **options)
     left = [dim for dim in over if dim in result.dims]
     if left:

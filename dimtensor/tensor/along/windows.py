@@ -386,6 +386,8 @@ class Rolling(Windows):
         ------
         DimError
             If the function leaves a dim of the windows.
+        ArgumentError
+            If it is no function.
 
         Examples
         --------

@@ -19,7 +19,7 @@ from dimtensor.dims import (
 )
 from dimtensor.errors import DimError
 from dimtensor.graph import make
-from dimtensor.tensor.handle import TensorHandle, renamed, wrap
+from dimtensor.tensor.handle import TensorHandle, as_node, renamed, wrap
 from dimtensor.tensor.positional.border import to_shaped, to_xtensor
 
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ class ShapeMixin(TensorHandle):
         >>> dt.ones(k).broadcast_like(dt.ones(j)).sizes
         {'j': 3, 'k': 2}
         """
-        return self.expand(other.dims)
+        return self.expand(as_node(other, [self.node], "broadcast_like").dims)
 
     def squeeze(self, dim: DimKey | None = None) -> DimTensor:
         """Remove dims of length 1.

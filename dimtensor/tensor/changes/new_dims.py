@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from dimtensor.dims import Dim, dim_set, find_dim
 from dimtensor.errors import DimError, plain_repr
 from dimtensor.tensor.handle import TensorHandle, wrap
+from dimtensor.tensor.selection.indexing import gathered
 
 if TYPE_CHECKING:
     from dimtensor.tensor.core import DimTensor
@@ -48,6 +49,9 @@ class NewDimsMixin(TensorHandle):
         {'chain': 2, 'draw': 1, 'obs': 3}
         """
         given = {dim: 1} if isinstance(dim, (str, Dim)) else dim if dim is not None else {}
+        if isinstance(given, TensorHandle) or not isinstance(given, Iterable):
+            raise DimError(f"expand_dims takes new dims, not {type(given).__name__}",
+                           hint='x.expand_dims("draw", chain=2)')  # fmt: skip
         wanted = {**(given if isinstance(given, Mapping) else dict.fromkeys(given, 1)), **by_name}
         added = [key if isinstance(key, Dim) else _new_dim(key, of) for key, of in wanted.items()]
         for new in added:
@@ -91,8 +95,9 @@ class NewDimsMixin(TensorHandle):
         >>> dt.data([1.0, 2.0, 4.0], dims=t).swap_dims(t=year).sel(year=2020).item()
         2.0
         """
+        given = gathered(dims_dict, by_name, self.dims, "swap_dims", "dims")
         swapped = {find_dim(self.dims, old, "swap_dims"): new
-                   for old, new in {**(dims_dict or {}), **by_name}.items()}  # fmt: skip
+                   for old, new in given.items()}  # fmt: skip
         found = wrap(self.node)
         for old, new in swapped.items():
             found = found.relabel(old, _swapped(old, new))

@@ -70,7 +70,8 @@ def ode(
     y0 : tree of tensors and numbers
         The solution at the first of the times.
     t : DimTensor
-        Times, increasing or decreasing, with one dim.
+        Times, increasing or decreasing, with one dim. Labels are not values:
+        ``dt.data(time.coords, dims=time)`` has those of a dim.
     method : {"dopri5", "rk4"}
         Dormand and Prince's method of order 5 with adaptive steps, or the classical Runge–Kutta
         method of order 4 with `steps` equal steps between two times.
@@ -93,6 +94,8 @@ def ode(
         At the call, if `max_steps` are not enough, or times are out of order.
     DimError
         If the times do not have exactly one dim.
+    DtypeError
+        If the times are labels or a dim; the hint has the labels as numbers.
 
     Notes
     -----

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Never, NoReturn
 
 import numpy as np
 
+from dimtensor.arrays import check_function
 from dimtensor.dims import Coords, Dim, ProductDim, ancestors, dim_labels, dim_set, find_dim
 from dimtensor.dims.calendar import tensor_of_labels
 from dimtensor.dims.dates import PARTS, among_found, time_index
@@ -134,6 +135,15 @@ class GroupBy(GroupArithmetic):
         DimTensor
             On the grouped dim: each element has the value of its group.
 
+        Raises
+        ------
+        ArgumentError
+            If it is no function.
+        OptionError
+            If there is no reduction of this name.
+        DimError
+            If the result is not on the dim of the groups.
+
         Examples
         --------
         >>> import dimtensor as dt
@@ -154,6 +164,8 @@ class GroupBy(GroupArithmetic):
                 )
             result = getattr(self, function)()
         else:
+            hint = "it is called with the groups: lambda groups: groups.mean()"
+            check_function("map of groups", function, hint)
             result = function(self)
         if any(dim not in result.dims for dim in self._result_dims):
             titles = " and ".join(dim._title for dim in self._result_dims)

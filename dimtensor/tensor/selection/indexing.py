@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from dimtensor.arrays import ndim_of, whole
-from dimtensor.dims import Dim, Dims, ProductDim, dim_set, find_dim
+from dimtensor.dims import Dim, Dims, ProductDim, as_dim_tuple, dim_set, find_dim
 from dimtensor.dims.labels import python_label
 from dimtensor.dims.selection import is_position, normalize_selection
 from dimtensor.errors import DimError, DtypeError, OptionError, clipped, plain_repr
@@ -129,10 +129,8 @@ class IndexingMixin(TensorHandle):
             elif isinstance(selection, (slice, range)):
                 found.select(dim, normalize_selection(dim, selection))
             else:
-                text = (
-                    f"isel: {plain_repr(selection)} is not a position along {dim._title}; "
-                    "labels go to sel"
-                )
+                what = f"{plain_repr(selection)} is not a position along {dim._title}"
+                text = f"isel: {what}; labels go to sel"
                 at = whole(selection)
                 hint = None if at is None else f"a position is an integer: isel({dim._short}={at})"
                 raise DtypeError(text, hint=hint)
@@ -463,11 +461,7 @@ class IndexingMixin(TensorHandle):
     @property
     def codes(self) -> DimTensor:
         """Positions of labels in their dim, as a tensor of integers."""
-        return (
-            wrap(make("codes", (self.node,), None))
-            if self.categories is not None
-            else wrap(self.node)
-        )
+        return wrap(self.node if self.categories is None else make("codes", (self.node,), None))
 
     def as_labels(self, dim: Dim) -> DimTensor:
         """Convert positions to labels of a dim.
@@ -481,6 +475,11 @@ class IndexingMixin(TensorHandle):
         DimTensor
             With the same dims; its values are labels.
 
+        Raises
+        ------
+        DimError
+            If it is no Dim.
+
         Examples
         --------
         >>> import dimtensor as dt
@@ -488,6 +487,7 @@ class IndexingMixin(TensorHandle):
         >>> dt.data([1, 0], dims=dt.Dim("obs")).as_labels(country).eval().values.tolist()
         ['Kenya', 'Italy']
         """
+        (dim,) = as_dim_tuple([dim], "categories")
         if self.node.kind == "data":
             check_positions(self.node.attrs.values, dim.length, dim, f"data {self.name!r}")
         return wrap(make("codes", (self.node,), dim))
