@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import math
 import warnings
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -24,6 +25,7 @@ from dimtensor.model.inference.results import LEADING, extended, posterior_of
 from dimtensor.model.variables import name_of
 from dimtensor.spellings import spelled_methods
 from dimtensor.tensor.handle import TensorHandle
+from dimtensor.tuning import FOREST_LABEL
 from dimtensor.values.labeled import is_dataarray
 
 if TYPE_CHECKING:
@@ -117,7 +119,15 @@ class ModelPlots:
                 shown = without_rows(self._model, post)
                 if len(shown) < len(posterior_of(post).data_vars):
                     options["var_names"] = shown
-            return plot(post, *arguments, **_labeled(plot, post, "posterior", options))
+            if name == "forest":
+                post = _with_short_labels(post)
+            options = _labeled(plot, post, "posterior", options)
+            try:
+                return plot(post, *arguments, **options)
+            except ValueError as error:
+                if "max_subplots" not in str(error):
+                    raise
+                raise _too_many_panels(name, post, options.get("var_names")) from None
 
         return call
 
@@ -206,6 +216,51 @@ class ModelPlots:
             )
         seen = self._model.observed.get(title)
         return _fan(drawn[title], _along(drawn[title], dim, seen), seen, intervals, ax)
+
+
+def _too_many_panels(name: str, post: Any, asked: Any) -> OptionError:
+    """Return the error for more panels than ArviZ draws, with variables that fit."""
+    sizes = {
+        str(each): math.prod(n for dim, n in x.sizes.items() if dim not in LEADING)
+        for each, x in posterior_of(post).data_vars.items()
+        if asked is None or each in asked
+    }
+    fitting: list[str] = []
+    for each in sorted(sizes, key=lambda each: sizes[each]):
+        if sum(sizes[x] for x in [*fitting, each]) <= _MOST_PANELS:
+            fitting.append(each)
+    shown = [f"{each}: {n}" for each, n in sizes.items() if each not in fitting]
+    chosen = f"fit.plot.{name}(post, var_names={[x for x in sizes if x in fitting]}); "
+    return OptionError(
+        f"{name} has a panel for each element, and {sum(sizes.values())} are not drawn",
+        [("elements", listing(shown))],
+        f"{chosen if fitting else ''}fit.plot.forest(post) has a row for each element",
+    )
+
+
+def _with_short_labels(post: Any) -> Any:
+    """Shorten labels that would cover other columns of a forest, as long as they differ."""
+    if "posterior" not in getattr(post, "children", {}):
+        return post
+    draws, short = post["posterior"].to_dataset(), {}
+    for dim in draws.dims:
+        if dim not in draws.coords or draws.indexes[dim].nlevels > 1:
+            continue
+        labels = draws.indexes[dim].tolist()
+        texts = [_short(x) if isinstance(x, str) else x for x in labels]
+        if texts != labels and len(set(texts)) == len(texts):
+            short[dim] = texts
+    return extended(post, {"posterior": draws.assign_coords(short)}) if short else post
+
+
+def _short(text: str) -> str:
+    """Leave out the middle of a long text.
+
+    >>> _short("A rather long label of group 12")
+    'A rather lo…of group 12'
+    """
+    most = FOREST_LABEL
+    return text if len(text) <= most else f"{text[: most // 2]}…{text[-(most // 2) :]}"
 
 
 def _predictions(new: Any) -> xr.Dataset:

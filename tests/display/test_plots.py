@@ -174,6 +174,43 @@ def test_forests_leave_out_rows_unless_they_are_asked_for(monkeypatch):
     assert fit.plot.forest(post, var_names="mean") == {"var_names": ["mean"]}
 
 
+def many_elements(labels):
+    k = dt.Dim("k", coords=labels)
+    mu, each = dt.rv("mu", dist.Normal(0.0, 1.0)), dt.rv("each", dist.Normal(0.0, 1.0), dims=k)
+    model = dt.Model(dt.rv("y", dist.Normal(mu + each, 1.0)), backend="python")
+    rng = np.random.default_rng(1)
+    arrays = {
+        "mu": (("chain", "draw"), rng.normal(size=(2, 10))),
+        "each": (("chain", "draw", "k"), rng.normal(size=(2, 10, len(labels)))),
+    }
+    coords = {"chain": [0, 1], "draw": range(10), "k": labels}
+    return model, xr.DataTree.from_dict({"posterior": xr.Dataset(arrays, coords)})
+
+
+@pytest.mark.parametrize("name", ["trace", "rank"])
+def test_more_panels_than_arviz_draws(name):
+    pytest.importorskip("arviz")
+    model, post = many_elements(range(50))
+    hint = rf"fit\.plot\.{name}\(post, var_names=\['mu'\]\); fit\.plot\.forest\(post\)"
+    with pytest.raises(
+        dt.OptionError, match=rf"{name} has a panel for each element, and 51 are(.|\n)*{hint}"
+    ):
+        getattr(model.plot, name)(post)
+    with pytest.raises(dt.OptionError, match=r"and 50 are not(.|\n)*hint: fit\.plot\.forest"):
+        getattr(model.plot, name)(post, var_names="each")
+
+
+def test_long_labels_do_not_cover_the_names_in_a_forest(monkeypatch):
+    arviz = pytest.importorskip("arviz")
+    monkeypatch.setattr(arviz, "plot_forest", lambda post, **options: post)
+    model, post = many_elements([f"a rather long label of group {n}" for n in range(3)])
+    shown = model.plot.forest(post)["posterior"]
+    assert shown["k"].values.tolist() == [f"a rather lo… of group {n}" for n in range(3)]
+    np.testing.assert_array_equal(shown["each"], post["posterior"]["each"])
+    model, post = many_elements([f"a rather long label {n} of a group" for n in range(3)])
+    assert model.plot.forest(post) is post  # shortened, they would be the same
+
+
 def test_replications_are_drawn_for_predictive_checks(monkeypatch):
     arviz = pytest.importorskip("arviz")
     fit, post = by_row()

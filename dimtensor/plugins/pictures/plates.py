@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from dimtensor.model.model import Model
 
 _LONGEST = 40
-# padding of a plate, and height of its title
-PAD, TITLE = 10.0, 12.0
+# padding of a plate, height of its title, and width of a letter there
+PAD, TITLE, LETTER = 10.0, 12.0, 6.0
 
 
 @dataclass(frozen=True)
@@ -170,6 +170,7 @@ def place(plan: PlatePlan, sizes: Sequence[tuple[float, float]]) -> tuple[Layout
     """
     edges = [(arrow.source, arrow.target) for arrow in plan.arrows]
     layer = layers_of(len(sizes), edges)
+    sizes = _wide_enough(plan.root, sizes)
     depth = _depth(plan.root)
     lanes = _lanes(plan.root)
     layout = lane_layout(
@@ -185,6 +186,24 @@ def place(plan: PlatePlan, sizes: Sequence[tuple[float, float]]) -> tuple[Layout
     for inner in plan.root.inner:
         _enclose(inner, layout, sizes, plates)
     return layout, plates
+
+
+def _wide_enough(
+    root: PlateGroup, sizes: Sequence[tuple[float, float]]
+) -> list[tuple[float, float]]:
+    """Give boxes so much room that the titles of their plates are inside of the plates."""
+    found = list(sizes)
+
+    def visit(group: PlateGroup) -> list[int]:
+        members = [*group.members, *(at for inner in group.inner for at in visit(inner))]
+        if group.dims and members:
+            widest = max(members, key=lambda at: found[at][0])
+            width, height = found[widest]
+            found[widest] = (max(width, LETTER * len(group.title)), height)
+        return members
+
+    visit(root)
+    return found
 
 
 def _depth(group: PlateGroup) -> int:

@@ -156,7 +156,8 @@ def _versions(post: Any, seed: int) -> str:
             continue
     for key in ("inference_library", "inference_library_version", "seed", "sampling_time"):
         if key in told:
-            rows.append([key.replace("_", " "), str(told[key])])
+            value = f"{told[key]:.3g} s" if key == "sampling_time" else str(told[key])
+            rows.append([key.replace("_", " "), value])
     rows.append(["seed of replications", str(seed)])
     settings = str(told.get("inference_library_settings", ""))
     folded = f"<details><summary>Settings</summary>{preformatted(settings, True)}</details>"

@@ -9,6 +9,7 @@ import pytest
 
 import dimtensor as dt
 from dimtensor import dist
+from dimtensor.plugins.pictures.inline import text_width
 from dimtensor.plugins.pictures.plates import place, plan_of
 
 K = dt.Dim("k", length=3)
@@ -130,3 +131,11 @@ def test_many_alike_variables_are_one_box():
     assert {("s", "x0 … x19"), ("x0 … x19", "y"), ("x3", "z"), ("x3", "y")} <= arrows
     assert len(picture.arrows) == len(arrows) == 14
     assert len(dt.Model(*alike[:9]).to_graph().boxes) == 10
+
+
+def test_titles_of_plates_are_inside_of_them():
+    group = dt.Dim("a_dim_with_a_rather_long_name", length=3)
+    theta = dt.rv("theta", dist.Normal(0.0, 1.0), dims=group)
+    plan = plan_of(dt.Model(dt.rv("y", dist.Normal(theta, 1.0)), backend="python"))
+    _, (plate,) = place(plan, [(40.0, 24.0)] * len(plan.boxes))
+    assert 2 * plate.half[0] >= text_width(plate.title, 10.0) + 6.0
