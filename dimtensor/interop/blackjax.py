@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from dimtensor.errors import InputError
 from dimtensor.extras import require
+from dimtensor.interop.jax_blocks import Programs, repeated
 from dimtensor.interop.jax_samplers import (
     JaxSampler,
     Options,
@@ -97,14 +98,14 @@ class BlackJAXSampler(JaxSampler):
     name = "blackjax"
     chain_axis = 0
 
-    def program(
+    def programs(
         self, density: PureDensity, settings: SamplerSettings, tune: int, options: Options
-    ) -> Callable[..., Any]:
-        """Make the program of all chains; see :class:`JaxSampler`."""
+    ) -> Programs:
+        """Make the programs of all chains; see :class:`JaxSampler`."""
         import blackjax
         import jax
 
-        def chain(number: Any, key: Any, start: Any, *fixed: Any) -> Any:
+        def begin(number: Any, key: Any, start: Any, *fixed: Any) -> Any:
             def during_tuning(state: Any, info: Any, adaptation: Any) -> Any:
                 tell_step(number, adaptation.ss_state.step)
                 return _draw(state, info, adaptation.step_size) if settings.save_warmup else None
@@ -122,22 +123,33 @@ class BlackJAXSampler(JaxSampler):
             )
             first, second = jax.random.split(key)
             (state, parameters), before = adaptation.run(first, start, num_steps=tune)
-            kernel = blackjax.nuts(log_density, **parameters)
+            del parameters["max_num_doublings"]  # a number for the compiler
+            return (state, second, parameters), before
 
-            def step(state: Any, given: Any) -> Any:
-                at, key = given
-                tell_step(number, at)
-                state, info = kernel.step(key, state)
-                return state, _draw(state, info, parameters["step_size"])
+        def block(count: Any, begun: Any, *fixed: Any) -> Any:
+            state, key, parameters = begun
+            kernel = blackjax.nuts(
+                lambda x: density.function(x, *fixed),
+                **parameters,
+                max_num_doublings=options.maxdepth,
+            )
 
-            steps = jax.numpy.arange(settings.draws), jax.random.split(second, settings.draws)
-            _, after = jax.lax.scan(step, state, steps)
-            return after, before
+            def step(state_and_key: Any) -> Any:
+                state, key = state_and_key
+                key, own = jax.random.split(key)
+                state, info = kernel.step(own, state)
+                return (state, key), _draw(state, info, parameters["step_size"])
 
-        return jax.vmap(chain, in_axes=(None, 0, 0, *[None] * len(density.fixed)))
+            (state, key), draws = repeated(step, (state, key), count)
+            return (state, key, parameters), draws
+
+        data = [None] * len(density.fixed)
+        return Programs(
+            jax.vmap(begin, in_axes=(None, 0, 0, *data)), jax.vmap(block, in_axes=(None, 0, *data))
+        )
 
     def draws_of(self, found: Any, maxdepth: int) -> Draws:
-        """Turn results of the program into draws."""
+        """Turn results of the programs into draws."""
         found = dict(found)
         vectors, turning = found.pop("vectors"), found.pop("turning")
         deep = found["tree_depth"] >= maxdepth

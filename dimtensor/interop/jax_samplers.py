@@ -2,25 +2,31 @@
 
 from __future__ import annotations
 
-import math
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from dimtensor.arrays import check_whole
-from dimtensor.backends.jax.devices import fetch
-from dimtensor.compile.devices.mesh import CHAIN, Placement
+from dimtensor.backends.progress import announced
+from dimtensor.compile.devices.mesh import Placement
 from dimtensor.errors import ArgumentError, OptionError
 from dimtensor.extras import require
+from dimtensor.interop.jax_blocks import (
+    ChainsOnDevices,
+    Gathered,
+    Programs,
+    in_blocks,
+    placeholders,
+)
 from dimtensor.interop.watching import watch
 from dimtensor.model.functions import ON_DEVICES
 from dimtensor.model.inference.raised import REFUSED, computation_error
-from dimtensor.model.inference.runs import Draws, Run
+from dimtensor.model.inference.runs import PARTIAL, Draws, Run
 from dimtensor.model.inference.samplers import SamplerSettings
 from dimtensor.model.inference.starts import are_finite, check_moved, no_start, starting_points
 from dimtensor.spellings import guessed
@@ -208,39 +214,34 @@ def read_options(options: Mapping[str, Any], sampler: str, own: Sequence[str]) -
 
 
 class JaxSampler(ABC):
-    """No-U-Turn sampler of a library on JAX, whose chains are one compiled program.
+    """No-U-Turn sampler of a library on JAX, which runs all chains in one program.
 
     Attributes
     ----------
     name : str
         Of the library, and of the extra that installs it.
     chain_axis : int
-        Axis of all results of the program that counts chains.
+        Axis of draws that counts chains; the other one of the first two counts draws.
+    tunes_in_blocks : bool
+        Whether tuning is in blocks, too.
     keeps_warmup : bool
     """
 
     name: str
     chain_axis: int
+    tunes_in_blocks = False
     keeps_warmup = False
     on_devices = True
 
     @abstractmethod
-    def program(
+    def programs(
         self, density: PureDensity, settings: SamplerSettings, tune: int, options: Options
-    ) -> Callable[..., Any]:
-        """Make the program of all chains.
-
-        Returns
-        -------
-        callable
-            Function of the number of the run (:func:`~dimtensor.interop.watching.tell_step`), a key
-            and a start for each chain, and the data: what `draws_of` takes, after and during
-            tuning; None for the latter where it is not kept.
-        """
+    ) -> Programs:
+        """Make the programs of all chains."""
 
     @abstractmethod
     def draws_of(self, found: Any, maxdepth: int) -> Draws:
-        """Turn results of the program into draws."""
+        """Turn results of the programs, chains first, into draws."""
 
     def prepare(self, options: Mapping[str, Any], known: Sequence[str]) -> Callable[..., Run]:
         """Check the options; see :class:`dimtensor.model.inference.samplers.Sampler`."""
@@ -269,100 +270,58 @@ class JaxSampler(ABC):
             keys = jax.random.split(jax.random.key(seed), chains)
             of_data, of_chains = settings.placement, settings.chain_placement
             key = (
-                self.name, settings.draws, tune, chains, settings.save_warmup, options, of_data,
+                self.name, tune, chains, settings.save_warmup, options, of_data,
                 of_chains,
             )  # fmt: skip
-            make, devices = partial(self.program, density, settings, tune, options), (1, 1)
+            programs, devices = self.programs(density, settings, tune, options), (1, 1)
             if of_data is not None or of_chains is not None:
                 placed = ChainsOnDevices(of_data, of_chains, self.chain_axis, chains)
                 on_device = density._replace(function=density.of_device)
-                pure = self.program(on_device, settings, tune, options)
-                make = partial(placed.mapped, pure, density.fixed)
+                pure = self.programs(on_device, settings, tune, options)
+                programs = placed.mapped(pure, density.fixed)
                 keys, starts, devices = placed.put(keys), placed.put(starts), placed.devices
-            arguments = (keys, starts, *density.fixed)
-            program = kept_program(model, density, key, make, 0, *arguments)
+            fixed = density.fixed
+            begin = kept_program(
+                model, density, ("begin", *key), lambda: programs.begin, 0, keys, starts, *fixed
+            )
+            state, _ = placeholders(begin)
+            block = kept_program(
+                model, density, ("block", *key), lambda: programs.block, 0, state, *fixed
+            )
+            warmup, drawn = (Gathered(self.chain_axis, chains, n) for n in (tune, settings.draws))
+            kept = warmup if settings.save_warmup else None
             started = time.perf_counter()
+
+            def work(number: int) -> Iterator[int]:
+                state, before = begin(number, keys, starts, *fixed)
+                state = jax.block_until_ready(state)
+                tuned = 0 if self.tunes_in_blocks else tune
+                if before is not None:
+                    warmup.add(before, tune)
+                yield tuned
+                later: dict[Gathered | None, int] = {kept: tune - tuned, drawn: settings.draws}
+                yield from in_blocks(block, state, fixed, later, tuned, devices[0] > 1)
+
+            def run() -> Run:
+                seconds = time.perf_counter() - started
+                attributes = {
+                    "inference_library": self.name,
+                    "inference_library_version": library.__version__,
+                }
+                draws = self.draws_of(drawn.made(), options.maxdepth)
+                before = None if kept is None else self.draws_of(kept.made(), options.maxdepth)
+                return Run(draws, before, seconds, attributes)
+
             total, label = tune + settings.draws, f"{chains} chains"
-            with errors_named(model):
-                found = watch(program, arguments, total, label, settings.progress_bar, *devices)
-            after, before = jax.tree.map(fetch, found)
-            seconds = time.perf_counter() - started
-        warmup = None if before is None else self.draws_of(before, options.maxdepth)
-        attributes = {
-            "inference_library": self.name,
-            "inference_library_version": library.__version__,
-        }
-        return Run(self.draws_of(after, options.maxdepth), warmup, seconds, attributes)
-
-
-class ChainsOnDevices:
-    """Chains on a mesh: each device, or each group of devices that share data, runs some of them.
-
-    If their number is not a multiple, some devices run copies of the last chain. These take as long
-    as the chains of the others, and are discarded.
-
-    Parameters
-    ----------
-    of_data, of_chains : Placement or None
-        Without a placement of chains, all devices compute the log density of each chain together.
-    axis : int
-        Axis of results that counts chains.
-    chains : int
-    """
-
-    def __init__(
-        self, of_data: Placement | None, of_chains: Placement | None, axis: int, chains: int
-    ):
-        placement = of_chains or of_data
-        assert placement is not None
-        self.mesh = placement.mesh
-        self._axes = None if of_chains is None else of_chains.axes[CHAIN]
-        self._groups = math.prod(self.mesh.shape[name] for name in self._axes or ())
-        self._axis = axis
-        self._chains = chains
-
-    @property
-    def devices(self) -> tuple[int, int]:
-        """Number of devices in all, and number of devices of a group of chains."""
-        return self.mesh.size, self.mesh.size // self._groups
-
-    def put(self, x: Any) -> Any:
-        """Place keys or starts of chains on the devices."""
-        import jax
-
-        rows = np.arange(-(-self._chains // self._groups) * self._groups)
-        sharding = jax.sharding.NamedSharding(self.mesh, jax.P(self._axes))
-        return jax.device_put(x[np.minimum(rows, self._chains - 1)], sharding)
-
-    def mapped(self, program: Callable[..., Any], fixed: Sequence[Any]) -> Callable[..., Any]:
-        """Map a program of the chains of a device over the mesh."""
-        import jax
-
-        def on_device(number: Any, *arguments: Any) -> Any:
-            group = 0 if self._axes is None else jax.lax.axis_index(self._axes)
-            return program(jax.numpy.stack([number, group]), *arguments)
-
-        chains = jax.P(self._axes)
-        specs = (x.sharding.spec if _is_placed(x) else jax.P() for x in fixed)
-        on_devices = jax.shard_map(
-            on_device,
-            mesh=self.mesh,
-            in_specs=(jax.P(), chains, chains, *specs),
-            out_specs=jax.P(*[None] * self._axis, self._axes),
-            check_vma=False,
-        )
-
-        def mapped(*arguments: Any) -> Any:
-            own = (*[slice(None)] * self._axis, slice(self._chains))
-            return jax.tree.map(lambda x: x[own], on_devices(*arguments))
-
-        return mapped
-
-
-def _is_placed(x: Any) -> bool:
-    import jax
-
-    return isinstance(getattr(x, "sharding", None), jax.sharding.NamedSharding)
+            try:
+                with errors_named(model):
+                    watch(work, total, label, settings.progress_bar, *devices)
+            except BaseException as error:
+                if drawn.number:
+                    with suppress(Exception):
+                        error.__dict__[PARTIAL] = run()
+                raise
+        return run()
 
 
 def starts_of(
@@ -403,5 +362,7 @@ def kept_program(
     name = f"program of a sampler {key}"
     kept = shared.get(name)
     if kept is None or kept[0] is not density.identity:
-        kept = shared[name] = (density.identity, jax.jit(make()).lower(*example).compile())
+        with announced("a sampler"):
+            compiled = jax.jit(make()).lower(*example).compile()
+        kept = shared[name] = (density.identity, compiled)
     return kept[1]

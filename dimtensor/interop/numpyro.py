@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from operator import attrgetter
 from typing import Any
 
 import numpy as np
 
+from dimtensor.interop.jax_blocks import Programs, repeated
 from dimtensor.interop.jax_samplers import JaxSampler, Options, PureDensity
-from dimtensor.interop.watching import tell_step
 from dimtensor.model.inference.runs import Draws, statistics_of
 from dimtensor.model.inference.samplers import SamplerSettings
 
@@ -29,43 +28,44 @@ class NumPyroSampler(JaxSampler):
 
     name = "numpyro"
     chain_axis = 1
+    tunes_in_blocks = True
 
-    def program(
+    def programs(
         self, density: PureDensity, settings: SamplerSettings, tune: int, options: Options
-    ) -> Callable[..., Any]:
-        """Make the program of all chains; see :class:`JaxSampler`."""
+    ) -> Programs:
+        """Make the programs of all chains; see :class:`JaxSampler`."""
         import jax
         from numpyro.infer import NUTS
 
         statistics = attrgetter("z", *_STATISTICS)
 
-        def program(number: Any, keys: Any, starts: Any, *fixed: Any) -> Any:
-            kernel = NUTS(
+        def kernel_of(fixed: tuple[Any, ...]) -> Any:
+            return NUTS(
                 potential_fn=lambda x: -density.function(x, *fixed),
                 target_accept_prob=options.target_accept,
                 max_tree_depth=options.maxdepth,
                 dense_mass=options.dense_mass,
             )
-            state = kernel.init(keys, tune, init_params=starts)
 
-            def step_of(keep: bool) -> Callable[..., Any]:
-                def step(state: Any, at: Any) -> Any:
-                    tell_step(number, at)
-                    state = kernel.sample(state, (), {})
-                    return state, statistics(state) if keep else None
+        def begin(number: Any, keys: Any, starts: Any, *fixed: Any) -> Any:
+            return kernel_of(fixed).init(keys, tune, init_params=starts), None
 
-                return step
+        def block(count: Any, state: Any, *fixed: Any) -> Any:
+            kernel = kernel_of(fixed)
+            # a kernel samples after it has been initialized, which nothing is computed for
+            jax.eval_shape(lambda: kernel.init(state.rng_key, tune, init_params=state.z))
 
-            tuning, drawing = step_of(settings.save_warmup), step_of(True)
-            tuned, before = jax.lax.scan(tuning, state, jax.numpy.arange(tune))
-            _, after = jax.lax.scan(drawing, tuned, jax.numpy.arange(settings.draws))
-            return after, before
+            def step(state: Any) -> Any:
+                state = kernel.sample(state, (), {})
+                return state, statistics(state)
 
-        return program
+            return repeated(step, state, count)
+
+        return Programs(begin, block)
 
     def draws_of(self, found: Any, maxdepth: int) -> Draws:
-        """Turn results of the program into draws."""
-        vectors, *others = (x.swapaxes(0, 1) for x in found)
+        """Turn results of the programs into draws."""
+        vectors, *others = found
         statistics = dict(zip(_STATISTICS.values(), others, strict=True))
         statistics["lp"] = -statistics["lp"]
         # a tree of depth d has between 2**(d - 1) and 2**d - 1 steps, a complete one all of them

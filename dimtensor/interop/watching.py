@@ -1,4 +1,4 @@
-"""Progress and interruption of long JAX programs."""
+"""Progress and interruption of long work in JAX programs."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import itertools
 import logging
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from typing import Any
@@ -17,15 +17,15 @@ from dimtensor.backends.progress import Progress
 from dimtensor.forks import freed_in_children
 from dimtensor.interop.sampler_threads import delist, enlist, the_end
 
-# Seconds between two checks of a program; steps between two callbacks, which take longer than a
-# step of a small model.
+# Seconds between two checks of the work; steps between two callbacks of a program, which take
+# longer than a step of a small model.
 _PATIENCE, _EVERY = 0.1, 10
 _numbers = itertools.count(1)
 _watched: dict[int, _Watch] = {}
 
 
 class _Watch:
-    """State of a running program: its number of steps, and whether it should end.
+    """State of running work: its number of steps, and whether it should end.
 
     Devices that compute a log density together tell a step before any of them tells the next one.
     They end at the same step, as those that go on would wait for the others.
@@ -36,10 +36,17 @@ class _Watch:
         Number of devices that run the program.
     together : int
         Number of devices in a group that computes together.
+
+    Attributes
+    ----------
+    given_up : bool
+    done : int
+        Number of steps of the programs that are over.
     """
 
     def __init__(self, devices: int = 1, together: int = 1) -> None:
         self.given_up = False
+        self.done = 0
         self.thread: threading.Thread | None = None
         self._devices = devices
         self._together = together
@@ -49,7 +56,7 @@ class _Watch:
 
     @property
     def steps(self) -> int:
-        return _EVERY * sum(self._told.values()) // self._devices
+        return max(self.done, _EVERY * sum(self._told.values()) // self._devices)
 
     def tell(self, group: int) -> None:
         """Count a step of a device in a group.
@@ -115,53 +122,54 @@ def _step(number: Any) -> None:
 
 
 def watch(
-    program: Callable[..., Any],
-    arguments: tuple[Any, ...],
+    work: Callable[[int], Iterable[int]],
     total: int,
     label: str,
     wanted: bool,
     devices: int = 1,
     together: int = 1,
-) -> Any:
-    """Run a program with a progress line.
+) -> None:
+    """Run work in several programs, with a progress line.
 
-    It runs in a thread, so that this one hears of interruptions.
+    It runs in a thread, so that this one hears of interruptions. It ends between two programs, or
+    in one that tells its steps.
 
     Parameters
     ----------
-    program : callable
-        Of a number, with which it tells its steps, and the arguments.
-    arguments : tuple
+    work : callable
+        Of a number, with which programs tell their steps. After each program it yields how many
+        steps are done.
     total : int
         Number of steps.
     label : str
     wanted : bool
-        Whether there is a line; without it the program can be interrupted, too.
+        Whether there is a line; without it the work can be interrupted, too.
     devices, together : int
-        Number of devices that run the program and tell its steps, and of those in a group that
+        Number of devices that run a program and tell its steps, and of those in a group that
         computes a log density together.
 
     Raises
     ------
     KeyboardInterrupt
-        If it is interrupted; the program has ended then.
+        If it is interrupted; the work has ended then.
     """
     import jax
 
     number, state = next(_numbers), _Watch(devices, together)
-    found: list[Any] = []
     failed: list[BaseException] = []
 
-    def work() -> None:
+    def run() -> None:
         try:
             with jax.enable_x64(True):  # each thread has its own flag
-                found.append(jax.block_until_ready(program(number, *arguments)))
+                for state.done in work(number):
+                    if state.given_up:
+                        return
         except BaseException as error:
             failed.append(error)
         finally:
             del _watched[number]
 
-    thread = threading.Thread(target=work, name="dimtensor-samples", daemon=True)
+    thread = threading.Thread(target=run, name="dimtensor-samples", daemon=True)
     state.thread = thread
     enlist(state)
     _watched[number] = state
@@ -182,7 +190,6 @@ def watch(
         delist(state)
     if failed:
         raise failed[0]
-    return found[0]
 
 
 @contextmanager

@@ -299,6 +299,12 @@ XLA_CACHE_SHARE = 4
 PROGRESS_PATIENCE, PROGRESS_PERIOD = 2.0, 0.25
 # Seconds between two lines in a log, and before the first one.
 PROGRESS_LOG_PERIOD = 10.0
+# Most draws of a block of a sampler on JAX, draws of a block on several devices, and seconds that a
+# block takes: an interruption waits for one.
+JAX_BLOCK, JAX_BLOCK_OF_DEVICES, JAX_BLOCK_SECONDS = 100, 50, 0.1
+
+# Characters of a label beside a forest plot.
+FOREST_LABEL = 23
 
 # Terms of a log density that differ only in scalars become one vectorized term if there are this
 # many, of at most this many operations (scale.md).

@@ -187,7 +187,7 @@ def test_numbers_that_sample_does_not_take(numbers, message):
 @pytest.mark.compiled
 @pytest.mark.filterwarnings("ignore:the draws may not be:dimtensor.SamplingWarning")
 @pytest.mark.parametrize("sampler", ["numpyro", "blackjax"])
-def test_an_error_of_a_callback_on_jax_names_its_expression(sampler):
+def test_an_error_of_a_callback_on_jax_names_its_expression_and_keeps_the_draws(sampler):
     pytest.importorskip(sampler)
     import jax
     from pytensor.link.jax.dispatch import jax_funcify
@@ -215,6 +215,10 @@ def test_an_error_of_a_callback_on_jax_names_its_expression(sampler):
 
     x = dt.scalar("x")
     model = dt.LogDensity(-(dt.apply(operation, 2.0 * x) ** 2), {x: dt.real}, backend="jax")
-    with pytest.raises(dt.ComputationError, match=r"expression: Trapped\(2 \* x\)") as found:
-        dt.sample(model, 100, tune=100, chains=2, sampler=sampler, **QUIET)
-    assert isinstance(found.value.__cause__, KeyError)
+    for tune in (100, 2):
+        left[0] = 50 if tune == 100 else 2000
+        with pytest.raises(dt.ComputationError, match=r"expression: Trapped\(2 \* x\)") as found:
+            dt.sample(model, 10**5, tune=tune, chains=2, sampler=sampler, **QUIET)
+        assert isinstance(found.value.__cause__, KeyError)
+        assert hasattr(found.value, "draws") == (tune == 2)
+    assert 1 <= found.value.draws["posterior"].sizes["draw"] < 2000

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib
 import signal
+import threading
+import time
+from functools import partial
 
 import numpy as np
 import pytest
@@ -11,6 +14,7 @@ import xarray as xr
 
 import dimtensor as dt
 from dimtensor import dist
+from dimtensor.interop.jax_blocks import Programs
 from dimtensor.interop.jax_samplers import pure_density, starts_of
 from dimtensor.model.inference.runs import STATISTICS, Draws, Run, statistics_of
 from dimtensor.model.inference.samplers import register, unregister
@@ -155,17 +159,21 @@ def test_samplers_on_jax_compile_once_for_changed_data(sampler, monkeypatch):
     fit = dt.Model(y).observe({y: np.zeros(3)})
     options = {"tune": 300, "chains": 2, "seed": 1, "sampler": sampler, "report": False}
     made = []
-    original = bridge.program
+    original = bridge.programs
 
     def counted(*arguments):
-        made.append(arguments)
-        return original(*arguments)
+        def traced(name, program, *arguments):
+            made.append(name)
+            return program(*arguments)
 
-    monkeypatch.setattr(bridge, "program", counted)
+        programs = original(*arguments)._asdict().items()
+        return Programs(**{name: partial(traced, name, program) for name, program in programs})
+
+    monkeypatch.setattr(bridge, "programs", counted)
     density = fit.log_density()
     one = dt.sample(density, 1000, **options)
-    two = dt.sample(density.with_data(x=np.full(3, 4.0)), 1000, **options)
-    assert len(made) == 1
+    two = dt.sample(density.with_data(x=np.full(3, 4.0)), 1200, **options)
+    assert made == ["begin", "block"]  # neither data nor numbers of draws are part of programs
     # the mean of theta is -3/4 of the shift
     np.testing.assert_allclose(one["posterior"]["theta"].mean(), 0.0, atol=0.15)
     np.testing.assert_allclose(two["posterior"]["theta"].mean(), -3.0, atol=0.15)
@@ -196,25 +204,49 @@ def test_samplers_on_jax_show_progress_and_can_be_interrupted(
     assert ("dimtensor: sampling 2 chains: 0 of 50" in told) == progress_bar
     assert ("sampling" in told) == progress_bar
 
-    steps = []
+    def interrupt(steps):
+        while not any(watch.steps > steps for watch in list(watching._watched.values())):
+            time.sleep(0.01)
+        signal.raise_signal(signal.SIGINT)
 
-    class Interrupting(dict):
-        def get(self, number):  # as somebody does it while the main thread waits
-            steps.append(number)
-            if len(steps) == 5:
-                signal.raise_signal(signal.SIGINT)
-            return super().get(number)
-
-    monkeypatch.setattr(watching, "_watched", Interrupting())
-    with pytest.raises(KeyboardInterrupt):
-        dt.sample(density, 50_000, **options)
-    count = len(steps)
-    assert 5 <= count < 5000  # it tells of every tenth step
-    assert "Traceback" not in capsys.readouterr().err
-    monkeypatch.undo()
+    for steps in (0, 100):  # while it tunes, and while it draws
+        threading.Thread(target=interrupt, args=(steps,)).start()
+        with pytest.raises(KeyboardInterrupt) as interrupted:
+            dt.sample(density, 10**6, **options | ({} if steps else {"tune": 10**5}))
+        assert not watching._watched  # the work has ended
+        assert "Traceback" not in capsys.readouterr().err
+        assert hasattr(interrupted.value, "draws") == (steps > 0)
+    draws = interrupted.value.draws
+    assert draws["posterior"].sizes["chain"] == 2
+    assert 20 <= draws["posterior"].sizes["draw"] < 10**6
+    assert draws["posterior"].sizes == draws["sample_stats"].sizes
+    first = draws["posterior"]["x"].isel(draw=slice(20))
+    np.testing.assert_array_equal(first, shown["posterior"]["x"])  # those of any run
     again = dt.sample(density, 20, **options)
-    assert len(steps) == count  # the program has ended
     xr.testing.assert_identical(shown["posterior"]["x"], again["posterior"]["x"])
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+@pytest.mark.filterwarnings("ignore:the draws may not be:dimtensor.SamplingWarning")
+@pytest.mark.parametrize("sampler", ["blackjax", "numpyro"])
+def test_blocks_on_jax_draw_what_one_scan_draws(sampler, monkeypatch):
+    pytest.importorskip(sampler)
+    from dimtensor.interop import jax_blocks
+
+    x = dt.tensor("x", dims=K)
+    density = dt.LogDensity(-0.5 * (x**2).sum(), {x: dt.real}, "python")
+    options = {"tune": 300, "chains": 2, "seed": 1, "sampler": sampler, "save_warmup": True}
+    options |= {"report": False, "progress_bar": False}
+    found = []
+    for seconds in (1e-9, 1e9):  # blocks of one draw, and of as many as possible
+        monkeypatch.setattr(jax_blocks, "JAX_BLOCK_SECONDS", seconds)
+        found.append(dt.sample(density, 250, **options))
+    for group in ("posterior", "sample_stats", "warmup_posterior"):
+        one, other = (post[group].to_dataset() for post in found)
+        xr.testing.assert_equal(one, other)
+    assert found[0]["warmup_posterior"].sizes["draw"] == 300
+    assert len(np.unique(found[0]["posterior"]["x"])) > 1000  # no block is repeated
 
 
 @pytest.mark.compiled

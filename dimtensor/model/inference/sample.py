@@ -157,8 +157,8 @@ def sample(
     Notes
     -----
     Whatever fails after sampling does not lose the draws: the error has all groups that could be
-    made, as its attribute ``draws``. So has an error or an interruption in the middle with nutpie:
-    the chains and the number of draws that all of these have, so that most are kept.
+    made, as its attribute ``draws``. So has an error or an interruption in the middle: draws after
+    tuning, of the chains and the number that all of these have, so that most are kept.
 
     References
     ----------
