@@ -8,7 +8,7 @@ from dimtensor.datasets.loading import _FOLDER
 
 def test_each_file_has_its_source_and_each_source_its_file():
     assert {path.stem for path in _FOLDER.glob("*.csv")} == set(dt.datasets.names())
-    assert len(dt.datasets.names()) == 26
+    assert len(dt.datasets.names()) == 28
     for name in dt.datasets.names():
         table = dt.datasets.load(name)
         assert len(table) > 0
@@ -75,6 +75,12 @@ def test_numbers_are_the_published_ones():
     assert len(quotes) == 40
     blocks = dt.datasets.load("switching").groupby("block")  # vignette of depmixS4, section 2
     assert blocks.size().to_list() == [168, 134, 137]
+    words = dt.datasets.load("addresses")
+    assert words.shape == (240, 59)
+    assert words.loc["vietnam"].idxmax() == "1966 Johnson"
+    voters = dt.datasets.load("parties")  # statsmodels: anes96.load_pandas().data["PID"]
+    counts = [200, 180, 108, 37, 94, 150, 175]
+    assert voters["party"].value_counts().sort_index().to_list() == counts
     stations = dt.datasets.load("stations").set_index("station")  # 32.9° N, 97.04° W
     assert stations.loc["DFW", ["east", "north"]].round(-1).to_list() == [190.0, 210.0]
 

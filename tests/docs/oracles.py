@@ -480,3 +480,37 @@ def stimulation() -> dict[str, np.ndarray]:
 
     b = optimize.minimize(cost, np.zeros(20), method="BFGS").x
     return {"skill": b[:3], "effect": b[3:6], "own": b[6:]}
+
+
+def addresses(counts: pd.DataFrame, chance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Shares of topics and chances of words where the posterior is highest, by the EM algorithm.
+
+    The density is that on the scale of softmax, on which `laplace` looks for the mode: there the
+    prior of shares counts as half a word of each topic, and that of chances as half of each word.
+    """
+    n = counts.to_numpy(float)
+    share = np.full((n.shape[1], len(chance)), 1 / len(chance))
+    for _ in range(5000):
+        ratio = n.T / (share @ chance)
+        of_topic = share * (ratio @ chance.T) + 0.5
+        of_word = chance * (share.T @ ratio) + 0.5
+        before, share = share, of_topic / of_topic.sum(1, keepdims=True)
+        chance = of_word / of_word.sum(1, keepdims=True)
+        if abs(share - before).max() < 1e-7:
+            break
+    return share, chance
+
+
+def parties() -> dict[str, float]:
+    """Effects of age and income where the likelihood is highest, by statsmodels.
+
+    Leaning and education have an effect for each level, in any order.
+    """
+    from statsmodels.miscmodels.ordinal_model import OrderedModel
+
+    table = pd.read_csv(DATA / "parties.csv")
+    x = pd.DataFrame({"by_age": (table["age"] - 47) / 10, "by_income": (table["income"] - 16) / 5})
+    for name in ("leaning", "education"):
+        x = x.join(pd.get_dummies(table[name], prefix=name, drop_first=True, dtype=float))
+    found = OrderedModel(table["party"], x, distr="logit").fit(method="bfgs", disp=0)
+    return found.params[["by_age", "by_income"]].to_dict()
