@@ -675,7 +675,8 @@ class Model(Rendered):
         Parameters
         ----------
         initial : dict or Dataset, optional
-            Where the search starts: values of all free variables.
+            Where the search starts: values of all free variables. It begins 0.01 beside them in
+            unconstrained coordinates, because symmetric values are often on the way to a saddle.
         threads : int, optional
             Threads that compute the log density in slices of the data, as in :meth:`sample`.
         client : distributed.Client, optional

@@ -7,7 +7,7 @@ import warnings
 import numpy as np
 import pytest
 import xarray as xr
-from scipy import stats
+from scipy import optimize, stats
 
 import dimtensor as dt
 from dimtensor import dist
@@ -72,6 +72,35 @@ def test_the_mode_is_that_of_the_variables_themselves():
     np.testing.assert_allclose(
         fit.mode(initial={"rate": 40.0})["posterior"]["rate"], 2.0, rtol=1e-6
     )
+
+
+def test_a_mode_is_no_saddle_of_factors_that_are_all_zero():
+    # log density: -(a² + b²) / 2 - n (m - a b)² / 2, with a slope of zero at a = b = 0
+    values = np.array([1.5, 2.0, 2.5, 2.0])
+    a, b = dt.rv("a", dist.Normal(0, 1)), dt.rv("b", dist.Normal(0, 1))
+    y = dt.rv("y", dist.Normal(a * b, 1), dims=dt.Dim("obs", length=4))
+    fit = dt.Model(y, backend="python").observe({y: values})
+    mode = fit.mode()["posterior"].to_dataset().squeeze(["chain", "draw"])
+    size = np.sqrt(values.mean() - 1 / len(values))
+    np.testing.assert_allclose(abs(mode["a"]), size, atol=1e-5)
+    np.testing.assert_allclose(mode["a"], mode["b"], atol=1e-5)
+
+
+def test_a_mode_is_no_saddle_of_means_that_could_be_exchanged():
+    values = np.array([-3.2, -2.8, -3.0, 2.9, 3.1, 3.0])
+    kind, obs = dt.Dim("kind", length=2), dt.Dim("obs", length=6)
+    mu = dt.rv("mu", dist.Normal(0, 5), dims=kind)
+    z = dt.rv("z", dist.Categorical(dt.data([0.5, 0.5], dims=kind), dim=kind), dims=obs)
+    y = dt.rv("y", dist.Normal(mu.sel(kind=z), 1))
+    fit = dt.Model(y, backend="python").marginalize(z).observe({y: values})
+    mode = fit.mode()["posterior"].to_dataset().squeeze(["chain", "draw"])
+
+    def minus_log_density(x):
+        each = stats.norm.logpdf(values[:, None], x, 1)
+        return -np.logaddexp(*each.T).sum() - stats.norm.logpdf(x, 0, 5).sum()
+
+    best = optimize.minimize(minus_log_density, [-3.0, 3.0], tol=1e-10).x
+    np.testing.assert_allclose(np.sort(mode["mu"]), best, atol=1e-4)
 
 
 def test_a_density_without_a_mode_is_said_to_have_none():

@@ -23,6 +23,8 @@ _PRODUCTS = 50
 _WALL = 10.0
 # Curvature relative to the largest below which it is rounding of finite differences.
 _CURVED = 1e-9
+# Distance from the start by which the search leaves a saddle, such as zero for factors and loadings.
+_ASIDE = 0.01
 
 
 class Mode(NamedTuple):
@@ -81,7 +83,10 @@ class _Climb:
 
 
 def find_mode(density: LogDensity, start: np.ndarray, what: str = "mode") -> Mode:
-    """Maximize a log density by L-BFGS, from a start.
+    """Maximize a log density by L-BFGS, from close to a start.
+
+    A start at which unknowns are exchangeable, or factors of a product are all zero, is often on the
+    way to a saddle. The search begins beside it, at the same point in each call.
 
     Raises
     ------
@@ -111,6 +116,8 @@ def find_mode(density: LogDensity, start: np.ndarray, what: str = "mode") -> Mod
             raise CheckError(text, [("there", str(error))], hint) from error
         raise CheckError(not_finite_message(density, start, where, value, gradient, method=what))
     began = time.perf_counter()
+    beside = start + _ASIDE * np.random.default_rng(0).uniform(-1.0, 1.0, start.shape)
+    start = start if climb.visit(beside) is None else beside
     options = {"maxiter": _STEPS, "maxfun": 10 * _STEPS, "ftol": 1e-14, "gtol": 1e-8, "maxcor": 20}
     found = minimize(climb, start, jac=True, method="L-BFGS-B", options=options)
     value, gradient = density.logp_and_grad(found.x) if found.x.size else (-found.fun, found.x)
