@@ -23,7 +23,7 @@ _PRODUCTS = 50
 _WALL = 10.0
 # Curvature relative to the largest below which it is rounding of finite differences.
 _CURVED = 1e-9
-# Distance from the start by which the search leaves a saddle, such as zero for factors and loadings.
+# Distance from the start by which the search leaves a saddle, such as zero for all factors.
 _ASIDE = 0.01
 
 
@@ -85,8 +85,8 @@ class _Climb:
 def find_mode(density: LogDensity, start: np.ndarray, what: str = "mode") -> Mode:
     """Maximize a log density by L-BFGS, from close to a start.
 
-    A start at which unknowns are exchangeable, or factors of a product are all zero, is often on the
-    way to a saddle. The search begins beside it, at the same point in each call.
+    A start at which unknowns are exchangeable, or factors of a product are all zero, is often on
+    the way to a saddle. The search begins beside it, at the same point in each call.
 
     Raises
     ------
