@@ -8,7 +8,7 @@ from dimtensor.datasets.loading import _FOLDER
 
 def test_each_file_has_its_source_and_each_source_its_file():
     assert {path.stem for path in _FOLDER.glob("*.csv")} == set(dt.datasets.names())
-    assert len(dt.datasets.names()) == 28
+    assert len(dt.datasets.names()) == 29
     for name in dt.datasets.names():
         table = dt.datasets.load(name)
         assert len(table) > 0
@@ -81,6 +81,8 @@ def test_numbers_are_the_published_ones():
     voters = dt.datasets.load("parties")  # statsmodels: anes96.load_pandas().data["PID"]
     counts = [200, 180, 108, 37, 94, 150, 175]
     assert voters["party"].value_counts().sort_index().to_list() == counts
+    patients = dt.datasets.load("diabetes")  # Efron et al., table 1
+    assert patients.iloc[0].to_list() == [59, 2, 32.1, 101, 157, 93.2, 38, 4, 4.8598, 87, 151]
     stations = dt.datasets.load("stations").set_index("station")  # 32.9° N, 97.04° W
     assert stations.loc["DFW", ["east", "north"]].round(-1).to_list() == [190.0, 210.0]
 
