@@ -19,6 +19,9 @@ def test_each_file_has_its_source_and_each_source_its_file():
 
 # licenses, as SPDX expressions, of the places that copies are from
 _LICENSES = {
+    "the data of NLTK": "public domain",
+    "scikit-learn": "BSD-3-Clause",
+    "statsmodels": "public domain",
     "posteriordb": "BSD-3-Clause",
     "the example models of Stan": "BSD-3-Clause",
     "Verde": "BSD-3-Clause",
