@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import inspect
 import math
 import warnings
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -39,6 +41,14 @@ _OWN = ("forecast", "ppc")
 # plots of one row or panel per element; variables with one element per observation are left out
 _BY_ELEMENT = frozenset({"forest", "rank", "rank_dist", "trace", "trace_dist"})
 _MOST_PANELS = 16
+
+
+def _panels_apart() -> AbstractContextManager[None]:
+    """Lay out new figures so that titles of panels are not written over the axes above them."""
+    if importlib.util.find_spec("matplotlib") is None:  # ArviZ has other backends
+        return nullcontext()
+    pyplot = require("matplotlib.pyplot", "viz", "plots of draws")
+    return pyplot.rc_context({"figure.constrained_layout.use": True})
 
 
 def without_rows(model: Model, post: Any) -> list[str]:
@@ -123,7 +133,8 @@ class ModelPlots:
                 post = _with_short_labels(post)
             options = _labeled(plot, post, "posterior", options)
             try:
-                return plot(post, *arguments, **options)
+                with _panels_apart():
+                    return plot(post, *arguments, **options)
             except ValueError as error:
                 if "max_subplots" not in str(error):
                     raise
@@ -159,7 +170,7 @@ class ModelPlots:
         drawn = post["posterior_predictive"].data_vars
         if any(x.dtype.kind in "biu" for name, x in drawn.items() if name in seen):
             options.setdefault("kind", "ecdf")
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _panels_apart():
             warnings.filterwarnings("ignore", "Deleting a single level", FutureWarning)  # ArviZ's
             return arviz.plot_ppc_dist(
                 post, **_labeled(arviz.plot_ppc_dist, post, "posterior_predictive", options)

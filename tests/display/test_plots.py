@@ -200,6 +200,25 @@ def test_more_panels_than_arviz_draws(name):
         getattr(model.plot, name)(post, var_names="each")
 
 
+@pytest.mark.parametrize("name", ["trace", "rank", "dist"])
+def test_titles_of_panels_are_not_written_over_others(name):
+    pytest.importorskip("arviz")
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    pyplot.switch_backend("agg")
+    model, post = many_elements(range(9))
+    before = dict(pyplot.rcParams)
+    getattr(model.plot, name)(post)
+    assert dict(pyplot.rcParams) == before
+    figure = pyplot.gcf()
+    figure.draw_without_rendering()
+    panels = [each for each in figure.axes if each.get_title()]
+    assert len(panels) == 10
+    for panel in panels:
+        title = panel.title.get_window_extent()
+        assert not any(title.overlaps(each.get_window_extent()) for each in figure.axes)
+    pyplot.close(figure)
+
+
 def test_long_labels_do_not_cover_the_names_in_a_forest(monkeypatch):
     arviz = pytest.importorskip("arviz")
     monkeypatch.setattr(arviz, "plot_forest", lambda post, **options: post)
