@@ -41,15 +41,15 @@ _RULES = """
   text-align: left !important; vertical-align: top !important; white-space: nowrap;
   padding: 1px 14px 1px 0 !important; border: none; background: none; color: inherit;}
 .dt-repr .dt-table th {font-weight: 400; opacity: .65;}
-.dt-repr .dt-table, .dt-repr .dt-scroll, .dt-repr .dt-narrow, .dt-repr pre {
+.dt-repr .dt-table, .dt-repr .dt-scroll, .dt-repr pre {
   scrollbar-width: thin; scrollbar-color: rgba(128,128,128,.5) transparent;}
 .dt-repr .dt-math {margin: 4px 0; font-size: 16px; text-align: left; width: max-content;}
 .dt-repr .dt-scroll {
   margin: 2px 0 6px 1.2em; padding: 2px 0; overflow-x: auto; overflow-y: hidden;}
-.dt-repr .dt-table .dt-narrow {
-  display: inline-block; max-width: 42em; overflow-x: auto; vertical-align: top;}
-.dt-repr .dt-table .dt-cell {
-  display: inline-block; max-width: 24em; white-space: normal; overflow-wrap: break-word;}
+.dt-repr .dt-table .dt-narrow, .dt-repr .dt-table .dt-cell {
+  display: inline-block; max-width: 24em; white-space: normal; overflow-wrap: break-word;
+  vertical-align: top;}
+.dt-repr .dt-table .dt-narrow {max-width: 42em;}
 .dt-repr svg {overflow: visible; vertical-align: middle; background: none;}
 .dt-repr svg text {fill: currentColor; font-family: var(--jp-ui-font-family, sans-serif);}
 .dt-repr .dt-picture {display: block; margin: 4px 0;}
