@@ -17,7 +17,7 @@ from pytensor.graph.op import Op
 from pytensor.graph.rewriting.db import RewriteDatabaseQuery
 from pytensor.scalar.basic import Mul
 from pytensor.tensor.basic import MakeVector, ScalarFromTensor, Split, TensorFromScalar
-from pytensor.tensor.blockwise import Blockwise, BlockwiseWithCoreShape
+from pytensor.tensor.blockwise import Blockwise, BlockwiseWithCoreShape, OpWithCoreShape
 from pytensor.tensor.elemwise import CAReduce, DimShuffle
 from pytensor.tensor.linalg import (
     SVD,
@@ -40,6 +40,7 @@ from pytensor.tensor.subtensor import (
 
 from dimtensor.graph.dtypes import accumulator
 from dimtensor.ops import linalg as ours
+from dimtensor.ops.batching import over_batch
 from dimtensor.ops.constants import integer_of
 from dimtensor.ops.graphs import nodes_of, on_nodes
 from dimtensor.ops.slices import WHOLE
@@ -49,14 +50,30 @@ _BATCHED = (Blockwise, BlockwiseWithCoreShape)
 
 
 def inline_graphs(graph: FunctionGraph) -> None:
-    """Inline operations that are graphs of their own, whose derivatives have been taken."""
+    """Inline operations that are graphs of their own, whose derivatives have been taken.
+
+    Those that PyTensor inlines late or not at all, such as softmax and padding, are among them,
+    and those over batches.
+    """
     while _inline(graph):  # the graphs of operations have such operations
         pass
 
 
-@on_nodes(OpFromGraph)
+@on_nodes(OpFromGraph, Blockwise)
 def _inline(node: Apply) -> list[Variable] | None:
-    return inline_ofg_node(node) if node.op.is_inline else None
+    if isinstance(node.op, OpWithCoreShape):  # its graph is what it computes the shape of
+        return None
+    if isinstance(node.op, OpFromGraph):
+        return inline_ofg_node(node)
+    op = node.op.core_op
+    if not isinstance(op, OpFromGraph):
+        return None
+    inputs = [kind() for kind in op.input_types]
+    outputs = op.fgraph.bind(dict(zip(op.fgraph.inputs, inputs, strict=True)))
+    found = over_batch(outputs, dict(zip(inputs, node.inputs, strict=True)))
+    # an output that depends on no input has no batch axes
+    same = [x.type.ndim == y.type.ndim for x, y in zip(found, node.outputs, strict=True)]
+    return found if all(same) else None
 
 
 @on_nodes(Split)

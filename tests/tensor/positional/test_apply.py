@@ -357,3 +357,56 @@ def test_positional_functions_that_differ_in_the_sign_of_a_zero_are_two():
     plus, minus = dt.evaluate(found, {x: (x.dims, -np.ones((2, 4, 3)))})
     assert not np.signbit(plus.values).any()
     assert np.signbit(minus.values).all()
+
+
+# operations of PyTensor that are graphs, and the same in NumPy and SciPy
+GRAPHS = {
+    "softmax": (
+        lambda v: pt.special.softmax(v, axis=-1),
+        lambda v: scipy.special.softmax(v, axis=-1),
+    ),
+    "log_softmax": (
+        lambda v: pt.special.log_softmax(v, axis=-1),
+        lambda v: scipy.special.log_softmax(v, axis=-1),
+    ),
+    "xlogy": (lambda v: pt.special.xlogy(v, v + 1), lambda v: scipy.special.xlogy(v, v + 1)),
+    "logsumexp": (
+        lambda v: v - pt.special.logsumexp(v, axis=-1, keepdims=True),
+        lambda v: v - scipy.special.logsumexp(v, axis=-1, keepdims=True),
+    ),
+    "kron": (lambda v: pt.linalg.kron(v, v)[:3, :3], lambda v: np.kron(v, v)[:3, :3]),
+    "pad": (
+        lambda v: pt.pad(v, ((1, 1), (0, 0)))[:3],
+        lambda v: np.pad(v, ((1, 1), (0, 0)))[:3],
+    ),
+    "einsum": (lambda v: pt.einsum("ij,kj->ik", v, v), lambda v: np.einsum("ij,kj->ik", v, v)),
+}
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("backend", ["native", "jax"])
+@pytest.mark.parametrize("name", GRAPHS)
+def test_operations_that_are_graphs_are_compiled(name, backend, request):
+    if (name, backend) == ("pad", "jax"):
+        errors = pytest.importorskip("jax.errors")
+        # the ends of slices of its gradient are computed in the graph
+        gap = pytest.mark.xfail(raises=errors.ConcretizationTypeError, strict=True)
+        request.applymarker(gap)
+    theirs, oracle = GRAPHS[name]
+    i, j, batch = dt.Dim("i", length=3), dt.Dim("j", length=3), dt.Dim("batch", length=2)
+    x = dt.tensor("x", dims=[batch, i, j])
+    y = dt.apply(theirs, x, input_core_dims=[(i, j)], output_core_dims=(i, j))
+    values = np.random.default_rng(1).uniform(0.5, 2.0, size=(2, 3, 3))
+    weights = np.random.default_rng(2).normal(size=(2, 3, 3))
+    slope = dt.grad((y * dt.data(weights, dims=[batch, i, j])).sum(), x)
+    found = dt.function([x], [y, slope], backend=backend)(
+        xr.DataArray(values, dims=["batch", "i", "j"])
+    )
+    found = [each.transpose("batch", "i", "j").values for each in found]
+    np.testing.assert_allclose(found[0], [oracle(each) for each in values], rtol=1e-12)
+    for at in np.ndindex(2, 3, 3):
+        step = np.zeros_like(values)
+        step[at] = 1e-6
+        ends = [np.array([oracle(each) for each in values + side * step]) for side in (1, -1)]
+        expected = (weights * (ends[0] - ends[1])).sum() / 2e-6
+        np.testing.assert_allclose(found[1][at], expected, rtol=1e-6, atol=1e-7)
