@@ -95,7 +95,7 @@ def table(rows: Iterable[Sequence[str | Html]], header: Sequence[str] = ()) -> H
     )
     head = f"<tr>{head}</tr>" if head else ""
     # a wide table scrolls in its own box
-    return Html(f'<div class="dt-table"><table>{head}{body}</table></div>')
+    return Html(f'<div class="dt-table" tabindex="0"><table>{head}{body}</table></div>')
 
 
 def preformatted(text: str, wrapped: bool = False) -> Html:
@@ -105,7 +105,7 @@ def preformatted(text: str, wrapped: bool = False) -> Html:
 
 def scrolled(body: Html) -> Html:
     """Put content that may be wider than the page into a scrollable box."""
-    return Html(f'<div class="dt-scroll">{body}</div>')
+    return Html(f'<div class="dt-scroll" tabindex="0">{body}</div>')
 
 
 def _text(part: str | Html) -> str:
@@ -200,7 +200,9 @@ def _expression(node: Node) -> Html:
     lines, formula = "\n".join(formula_lines(node, 96)), mathml.find(node)
     if formula is None:
         return preformatted(lines, wrapped=True)
-    return Html(f'<div class="dt-scroll" title="{escape(lines)}">{formula(node)}</div>')
+    return Html(
+        f'<div class="dt-scroll" tabindex="0" title="{escape(lines)}">{formula(node)}</div>'
+    )
 
 
 def _graph(node: Node) -> str | None:

@@ -128,7 +128,10 @@ def test_the_style_holds_where_a_page_has_one_of_its_own():
     assert "table-layout: auto !important" in page
     assert re.search(r"\.dt-repr pre, \.dt-repr \.dt-mono {[^}]*monospace\) !important", page)
     assert re.search(r"\.dt-repr \.dt-table {[^}]*overflow-x: auto", page)
-    assert '<div class="dt-table"><table><tr><td><span class="dt-name">firm</span>' in page
+    assert (
+        '<div class="dt-table" tabindex="0"><table><tr><td><span class="dt-name">firm</span>'
+        in page
+    )
 
 
 def test_a_log_density_lists_what_it_is_made_of():
