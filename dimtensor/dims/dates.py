@@ -28,7 +28,7 @@ _CYCLES = {
     "second": (0, 59),
     "week": (1, 53),
 }
-# what labels that are periods have; a part is that of the last date of a period, as in pandas
+# attributes of labels that are periods; calendar parts are those of the last date, as in pandas
 _OF_PERIODS = {*_CYCLES, "year", "season", "days_in_month", "is_leap_year"} | {
     "strftime", "freq", "extend",
 }  # fmt: skip

@@ -164,7 +164,7 @@ def in_blocks(
 
 
 def placeholders(compiled: Any) -> Any:
-    """Return what stands for the results of a compiled program when another one is compiled."""
+    """Return abstract arrays for the results of a compiled program, to compile another one."""
     import jax
 
     return jax.tree.map(
