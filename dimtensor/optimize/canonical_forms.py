@@ -71,9 +71,13 @@ def _inline(node: Apply) -> list[Variable] | None:
     inputs = [kind() for kind in op.input_types]
     outputs = op.fgraph.bind(dict(zip(op.fgraph.inputs, inputs, strict=True)))
     found = over_batch(outputs, dict(zip(inputs, node.inputs, strict=True)))
-    # an output that depends on no input has no batch axes
-    same = [x.type.ndim == y.type.ndim for x, y in zip(found, node.outputs, strict=True)]
-    return found if all(same) else None
+    # an output that does not depend on all inputs may lack batch axes, or have length 1 along them
+    batch = node.op.batch_ndim(node)
+    pairs = [(x.type, y.type) for x, y in zip(found, node.outputs, strict=True)]
+    same = all(
+        x.ndim == y.ndim and x.broadcastable[:batch] == y.broadcastable[:batch] for x, y in pairs
+    )
+    return found if same else None
 
 
 @on_nodes(Split)

@@ -1,10 +1,12 @@
 """Linear algebra in canonical forms, in machine code: tests run strict."""
 
 import numpy as np
+import pytensor
 import pytensor.tensor as pt
 import pytest
 from pytensor.compile.builders import OpFromGraph
 from pytensor.graph.fg import FunctionGraph
+from pytensor.tensor.blockwise import Blockwise
 from pytensor.tensor.linalg import Eigh, cho_solve
 
 import dimtensor as dt
@@ -12,6 +14,7 @@ from dimtensor.backends.native import NATIVE
 from dimtensor.kernels.compiler import compile_kernel
 from dimtensor.ops.derivatives import pull
 from dimtensor.ops.derivatives.matrix_functions import funm
+from dimtensor.optimize.canonical_forms import inline_graphs
 from dimtensor.optimize.pipeline import optimize
 
 pytestmark = pytest.mark.compiled
@@ -67,3 +70,21 @@ def test_a_matrix_function_and_its_gradient_share_one_decomposition():
     cores = [getattr(node.op, "core_op", node.op) for node in graph.apply_nodes]
     assert sum(isinstance(core, Eigh) for core in cores) == 1
     assert not any(isinstance(core, OpFromGraph) for core in cores)
+
+
+@pytest.mark.parametrize(
+    ("rows", "is_inlined"), [((None, None), True), ((1, None), False), ((1, 4), False)]
+)
+def test_graphs_over_batches_are_inlined_where_outputs_have_the_whole_batch(rows, is_inlined):
+    a, b = pt.dvector("a"), pt.dvector("b")
+    operation = OpFromGraph([a, b], [pt.exp(a), a + b])
+    x, y = (pt.tensor(shape=(n, 3), dtype="float64") for n in rows)
+    # the first output depends on x alone, and is repeated along the batch of y
+    outputs = Blockwise(operation, signature="(i),(i)->(i),(i)")(x, y, return_list=True)
+    graph = FunctionGraph([x, y], outputs, clone=False)
+    inline_graphs(graph)
+    assert any(isinstance(node.op, Blockwise) for node in graph.apply_nodes) is not is_inlined
+    values = np.ones((rows[0] or 4, 3)), np.arange(12.0).reshape(4, 3)
+    found = pytensor.function([x, y], graph.outputs, mode="FAST_COMPILE")(*values)
+    np.testing.assert_allclose(found[0], np.full((4, 3), np.e))
+    np.testing.assert_allclose(found[1], values[1] + 1.0)
