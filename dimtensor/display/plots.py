@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import importlib.util
 import inspect
 import math
 import warnings
@@ -22,7 +21,7 @@ from dimtensor.errors import (
     listing,
     printable,
 )
-from dimtensor.extras import require
+from dimtensor.extras import is_installed, require
 from dimtensor.model.inference.results import LEADING, extended, posterior_of
 from dimtensor.model.variables import name_of
 from dimtensor.spellings import spelled_methods
@@ -45,7 +44,7 @@ _MOST_PANELS = 16
 
 def _panels_apart() -> AbstractContextManager[None]:
     """Lay out new figures so that titles of panels are not written over the axes above them."""
-    if importlib.util.find_spec("matplotlib") is None:  # ArviZ has other backends
+    if not is_installed("matplotlib"):  # ArviZ has other backends
         return nullcontext()
     pyplot = require("matplotlib.pyplot", "viz", "plots of draws")
     return pyplot.rc_context({"figure.constrained_layout.use": True})
